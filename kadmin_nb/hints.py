@@ -51,8 +51,8 @@ class Verb:
 
 
 def plan_verb(name: str, plan_id: str) -> Verb:
-    """A command on a plan that has a journal here: `plan apply 3f9a27c41b2e`, `cluster.apply('3f9a27c41b2e')`."""
-    short = plan_id[:12]
+    """A command on a plan that has a journal here: `plan apply 3f9a27c4`, `cluster.apply('3f9a27c4')`."""
+    short = plan_id[:8]
     return Verb(f"plan {name} {short}", f"cluster.{name}({short!r})")
 
 

@@ -6,11 +6,11 @@ import kadmin_nb as kn
 from kadmin_nb.plans.outcomes import Outcomes
 
 
-def keys(plan: kn.Plan) -> list[str]:
-    """The keys of dangerous rows."""
-    return plan.dangers().to_arrow()["key"].to_pylist()
+def allowances(plan: kn.Plan) -> list[str]:
+    """What lets its dangerous rows through."""
+    return plan.dangers().to_arrow()["allow"].to_pylist()
 
 
 def applied(plan: kn.Plan, **options: object) -> Outcomes:
-    """The plan applied, with every dangerous key of it allowed; it has a reason."""
-    return plan.apply(allow=keys(plan), **options)
+    """The plan applied, with every dangerous row of it allowed; it has a reason."""
+    return plan.apply(allow=allowances(plan), **options)

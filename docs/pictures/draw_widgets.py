@@ -59,7 +59,7 @@ def company() -> Iterator[kn.local.LocalKafka]:
         stage = cluster.new_stage()
         stage.set_quota("producer_byte_rate", "1MB/s", user="alice")
         stage.set_config("retention.ms", "604800000", topic="orders")
-        cluster.apply(stage.plan("a picture"), allow=["producer_byte_rate", "retention.ms"])
+        cluster.apply(stage.plan("a picture"), allow=["producer_byte_rate user=alice", "retention.ms topic=orders"])
         yield kafka
 
 

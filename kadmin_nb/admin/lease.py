@@ -41,12 +41,12 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from .. import errors
-from ..errors import LOCKED, KadminError, Locked, PlanRefused, TimedOut, printable
+from ..errors import LOCKED, KadminError, Locked, NotAuthorized, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence
 from ..model.changes import Refusal
 from ..processes import Process
 from .compacted_topic import CompactedTopic, TopicRecord
-from .ports import NOT_KEPT_OUT, Lease
+from .ports import Lease, not_locked
 from .transactions import FencedWriter, error_name, error_text, is_worth_retrying
 from .wire import Wire
 
@@ -125,7 +125,8 @@ def take(
     except PlanRefused:
         raise
     except (KadminError, KafkaException) as exc:
-        return NoLease(f"{NOT_KEPT_OUT}; no lock: {error_text(exc, topic)}")
+        is_denied = isinstance(exc, NotAuthorized)
+        return NoLease(not_locked(f"no right on {topic}" if is_denied else error_text(exc, topic)))
     except BaseException:
         lease.release()
         raise
@@ -348,7 +349,7 @@ class HeldLease:
             return
         seconds_left, until = (claim.until - at) / 1000, _utc(claim.until / 1000)
         raise Locked(
-            f"{claim} holds the lease for plan {claim.plan[:12]} since {claim.taken}, "
+            f"{claim} holds the lease for plan {claim.plan[:8]} since {claim.taken}, "
             f"alive until {until} ({seconds_left:.0f} s)",
             code=LOCKED,
             hint=Hint(
@@ -367,7 +368,7 @@ class HeldLease:
             event = "another editor took the lease and gave it back, or the topic was emptied"
         else:
             gave_back = "" if claim else " and gave it back"
-            event = f"{last} took the lease for plan {last.plan[:12]} at {last.taken}{gave_back}"
+            event = f"{last} took the lease for plan {last.plan[:8]} at {last.taken}{gave_back}"
         raise PlanRefused(event, code="FENCED", hint="Resume it when they are done.")
 
     def _close(self) -> None:

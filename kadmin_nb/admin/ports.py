@@ -37,8 +37,10 @@ class Broker:
         return Resource("BROKER", str(self.id))
 
 
-NOT_KEPT_OUT = "not locked; run `plan verify` afterwards: another editor can overwrite these rows meanwhile"
-"""The note of a run without the lease: it ends before it could see that."""
+def not_locked(why: str) -> str:
+    """The note of a run without the lease: another editor may overwrite its rows, and it ends before it sees that."""
+    return f"not locked ({why}); run `plan verify` afterwards"
+
 
 RETRIED_ONCE = frozenset({"NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED"})
 """Refusals that say a request was not carried out and may be sent again, once."""

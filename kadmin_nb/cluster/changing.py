@@ -38,7 +38,7 @@ from ..plans.execution.progress import Progress, Stopped, heard_between_requests
 from ..plans.journal import Journal, replay
 from ..plans.journal.replay import JournalState
 from ..plans.journal.store import StoredJournal, journals
-from ..plans.kinds import quiet_period, take
+from ..plans.kinds import quiet_period, take, with_fallbacks
 from ..plans.observed_state import ObservedState
 from ..plans.outcomes import ApplyResult, Outcomes
 from ..plans.plan import Follower, Plan, bound, dangers_of, with_head
@@ -179,7 +179,7 @@ class Changes:
     ) -> Hooks:  # fmt: skip
         resolver = asking_once()
         told = [*self._stopping(plan, options), *rules_broken]
-        gate = Gate(self._kafka, plan, resolver, options.allowed_keys, told)
+        gate = Gate(self._kafka, plan, resolver, options.allowed, plan.reason or options.reason, told)
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
 
         def pass_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
@@ -190,7 +190,7 @@ class Changes:
 
         def begins() -> None:
             if not journal.is_locked:
-                warnings.warn(_NO_LOCKS.format(folder=journal.place.parent, plan=plan.id[:12]), stacklevel=2)
+                warnings.warn(_NO_LOCKS.format(folder=journal.place.parent, plan=plan.id[:8]), stacklevel=2)
             self._note_undoing(plan)
 
         sent = partial(self._sent_by_others, plan)
@@ -378,7 +378,7 @@ class Changes:
         if journal := journals().of(plan):
             return journal
         raise NotFound(
-            f"plan {plan.id[:12]} has no journal: it was never applied from here, or there was nothing to do",
+            f"plan {plan.id[:8]} has no journal: it was never applied from here, or there was nothing to do",
             hint=Hint(
                 sentence("{} starts it.", Verb("plan apply FILE", "cluster.apply(plan)")),
                 "KADMIN_STATE says where journals are.",
@@ -441,8 +441,9 @@ class Changes:
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))
         head = PlanHead(self._kafka.id, _written(now), reason, author(self._named()), expires, undoes)
-        plan = Plan(head, tuple(rows))
-        return bound(plan, self, advice_on(self._kafka, rows, state, secret))
+        seen = ObservedState() if state is None else state
+        told = advice_on(self._kafka, rows, seen, secret)
+        return bound(Plan(head, tuple(with_fallbacks(rows, seen))), self, told)
 
 
 _NO_LOCKS = (
@@ -454,7 +455,7 @@ _NO_LOCKS = (
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str = " by Ctrl-C") -> Interrupted:
     ways = plan_verb("apply", plan.id), plan_verb("rollback", plan.id)
     return Interrupted(
-        f"plan {plan.id[:12]} was stopped{by}, {how}",
+        f"plan {plan.id[:8]} was stopped{by}, {how}",
         outcomes=outcomes,
         hint=Hint(sentence("{} continues, {} undoes what was done.", *ways)),
     )
@@ -462,7 +463,7 @@ def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str
 
 def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed:
     return PartlyFailed(
-        f"plan {plan.id[:12]} was stopped: {why}",
+        f"plan {plan.id[:8]} was stopped: {why}",
         outcomes=outcomes,
         code=why.code,
         hint=Hint(
@@ -474,7 +475,7 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
 
 def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
     return PartlyFailed(
-        f"plan {plan.id[:12]} can be neither resumed nor rolled back: its journal {journal} was removed, cut or "
+        f"plan {plan.id[:8]} can be neither resumed nor rolled back: its journal {journal} was removed, cut or "
         "replaced while the plan was applied",
         outcomes=outcomes,
         code="JOURNAL",
@@ -487,7 +488,7 @@ def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
 
 def _overtaken(plan: Plan, why: str, outcomes: Outcomes) -> PartlyFailed:
     return PartlyFailed(
-        f"plan {plan.id[:12]} did not hold the lease throughout: {why}",
+        f"plan {plan.id[:8]} did not hold the lease throughout: {why}",
         outcomes=outcomes,
         code=LOST,
         hint=Hint(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,20 +13,56 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames.answer import Answer
+from ..frames.blocks import NOTEBOOK, OVERRIDDEN, Aside, Page
 from ..frames.schema_metadata import notes_of, stamped
+from ..frames.views import MOST_ACROSS
 from ..hints import did_you_mean
 from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
 from ..model.quota_keys import QUOTA_KEYS, find
+from ..resolution.rules import entity_of, stored_of
+from ..resolution.shadows import comes_first
 from . import near_names
 
 if TYPE_CHECKING:
+    from ..frames.blocks import Block
     from ..state import History
     from ..usage.near_and_top import NearAnswer
     from . import Cluster
     from .audits import QuotaFindings
     from .resolving import TreeAnswer
     from .why import WhyAnswer
+
+
+class QuotasAnswer(Answer):
+    """QUOTAS, shown with a mark on each quota that a more specific one overrides, if they are all of a cluster.
+
+    Such a quota is of clients without a client-id alone, or of none.
+    """
+
+    def __init__(self, table: pa.Table, *, is_all: bool = False) -> None:
+        super().__init__(table)
+        self._is_all = is_all
+
+    @cached_property
+    def _standings(self) -> list[str | None]:
+        """The words of quotas that others come before; nothing where that is not known, or would not be read."""
+        if not self._is_all or len(self) > MOST_ACROSS or len(pc.unique(self._table["entity"])) < 2:
+            return []
+        rows = self._table.to_pylist()
+        stored, entities = stored_of(rows), map(entity_of, rows)
+        first = (e and comes_first(stored, e, row["key"]) for e, row in zip(entities, rows, strict=True))
+        return ["overridden" if one else None for one in first]
+
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        if not any(self._standings):
+            return [self._table]
+        return [self._table.append_column("standing", pa.array(self._standings, pa.string()))]
+
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        if any(self._standings):
+            yield Aside(f"{OVERRIDDEN}: a more specific quota comes first for clients with a client-id.")
+        yield from super()._footer(page)
 
 
 class Quotas:
@@ -72,7 +109,7 @@ class Quotas:
             table = _filtered(table, kind, part)
         if keys is not None:
             table = table.filter(pc.is_in(table["key"].cast(pa.string()), pa.array(list(keys), pa.string())))
-        return Answer(stamped(table, self._kafka.id))
+        return QuotasAnswer(stamped(table, self._kafka.id), is_all=not chosen and keys is None)
 
     def resolve(
         self,

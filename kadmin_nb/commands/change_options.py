@@ -11,8 +11,7 @@ import click
 from ..errors import UsageError
 from ..plans import VERIFY_TIMEOUT, WAIT_LEASE
 from ..plans.apply_options import ApplyOptions
-from .click_glue import FRAME, Words
-from .completions import dangerous
+from .click_glue import FRAME
 from .options import Command, Finite, Length, detailed, printing, reading, refuse_together, taken
 from .session import PlanOptions, Session, usage_frame
 
@@ -49,7 +48,7 @@ _policy = click.option(
     help="Refuse a plan that breaks a rule of this policy.",
 )
 _allow = click.option(
-    "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Allow dangerous changes of this key."
+    "--allow", multiple=True, metavar="'KEY ROW'", help="Allow a dangerous change: 'acks user=alice'."
 )
 _wait_lease = click.option(
     "--wait-lease",
@@ -87,7 +86,8 @@ def planning(command: Command) -> Command:
     @_policy
     @wraps(command)
     def run(session: Session, /, **params: Any) -> Any:
-        plan_options = taken(PlanOptions, params, apply_options=taken(ApplyOptions, params))
+        of_plan = {"reason": params.pop("reason")}
+        plan_options = taken(PlanOptions, params, **of_plan, apply_options=taken(ApplyOptions, params))
         is_printed = "print" in click.get_current_context().meta
         refuse_together({"--print": is_printed, "--apply": plan_options.apply})
         if plan_options.apply_options.allow and not plan_options.apply:
@@ -142,6 +142,7 @@ def applying(command: Command) -> Command:
     )
     @_policy
     @_allow
+    @click.option("--reason", help="The reason for what is allowed, where the plan has none; its journal keeps it.")
     @wraps(command)
     def run(session: Session, /, usage: Any, **params: Any) -> Any:
         apply_options = taken(ApplyOptions, params, usage=usage_frame(session, usage))

@@ -12,7 +12,7 @@ from pathlib import Path
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete, add_completion_class
 
 from ..errors import KadminError
-from ..model.client_configs import ACKS, CLIENT_KEYS
+from ..model.client_configs import CLIENT_KEYS
 from ..model.config_fallback import BROKER_KEYS
 from ..model.config_values import LOGGER_LEVELS, VALUES
 from ..model.entity import TYPES
@@ -103,13 +103,6 @@ def config_keys(before: Sequence[str] = ()) -> list[str]:
     typed = _typed_names(before)
     kinds = [word for word in KEYS if word in typed] or list(KEYS)
     return sorted({key for kind in kinds for key in KEYS[kind]} - typed)
-
-
-def dangerous(before: Sequence[str] = ()) -> list[str]:
-    """The keys whose changes may be dangerous."""
-    from ..plans.advice.config_dangers import rule_of
-
-    return sorted({key for keys in KEYS.values() for key in keys if rule_of(key)} | {*QUOTA_KEY_NAMES, ACKS})
 
 
 def settings(before: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import KadminError, Unsupported, UsageError
+from ..errors import KadminError, Unsupported, UsageError, printable
 from ..kafka_commands import configs_lines
 from ..kafka_commands.configs_arguments import (
     CHANGING,
@@ -159,13 +159,12 @@ _UNCONFIRMED = "kafka-configs, which asks for no confirmation"
 
 def _let_through(session: Session, plan: Plan, plan_options: PlanOptions) -> tuple[Plan, PlanOptions]:
     """The plan and the options that apply its dangers, each of which is a line on standard error, as of Kafka's own."""
-    from ..plans.advice import Advice
     from ..plans.plan import dangers_of, unconfirmed
 
-    for line in Advice(dangers_of(plan)).danger_lines() if plan_options.apply else ():
-        session.warn(line)
+    for danger in dangers_of(plan) if plan_options.apply else ():
+        session.warn(printable(f"danger: {danger.line}"))
     typed = plan_options.apply_options
-    allow = tuple(dict.fromkeys((*typed.allow, *(danger.key for danger in dangers_of(plan)))))
+    allow = tuple(dict.fromkeys((*typed.allow, *(danger.allowed_by for danger in dangers_of(plan)))))
     return unconfirmed(plan, _UNCONFIRMED), replace(plan_options, apply_options=replace(typed, allow=allow))
 
 

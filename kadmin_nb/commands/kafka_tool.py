@@ -15,8 +15,7 @@ from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
 from .answer_formats import as_csv, as_json, as_lines
 from .change_options import allow_unknown, negated, reason
-from .click_glue import EndedBadly, HelpAsked, Words
-from .completions import dangerous
+from .click_glue import EndedBadly, HelpAsked
 from .options import Command, cluster, pair, taken, with_session
 from .session import PlanOptions, Session
 
@@ -61,7 +60,7 @@ def kafka_tool(command: Command) -> Command:
         callback=negated,
         help=f"Plan and validate --alter, and change nothing. {_NOT_KAFKAS}",
     )
-    @click.option("--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Allow a dangerous change.")
+    @click.option("--allow", multiple=True, metavar="'KEY ROW'", help="Allow a dangerous change: 'acks user=alice'.")
     @allow_unknown
     @reason
     @click.option("--policy", multiple=True, metavar="FILE", help="Refuse a change that breaks a rule of this policy.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import click
 import kadmin_nb as kn
 
 from ..frames.blocks import BOLD, inked
-from ..local.demo import CLIENTS, demo_kafka
+from ..local.demo import BEGINNING, CLIENTS, lasting_demo
 from ..model.changes import VERIFIED
 from . import run
 from .chosen_cluster import choose_local, forget_local
@@ -103,11 +104,12 @@ _TOUR = Path(__file__).parents[2] / "notebooks" / "tour.ipynb"
 
 def demo(session: Session) -> Text:
     """Four answers of a local Kafka with live traffic, which stays."""
-    kafka = demo_kafka(progress=session.note)
+    kafka = lasting_demo(session.note)
     clients = ", ".join(f"{client.user}/{client.client_id}" for client in CLIENTS)
     print(f"Kafka {kafka.version} is running at {kafka.bootstrap}, with the quotas of a company and")
     print(f"{len(CLIENTS)} clients under load: {clients}.")
-    typed = Session(target=str(kafka.client_properties), watch=session.watch)
+    time.sleep(BEGINNING)
+    typed = Session(target=kafka.bootstrap, watch=session.watch)
     try:
         for number, (question, line) in enumerate(STEPS.items(), 1):
             heading = f"{number}  {question}"
@@ -115,7 +117,7 @@ def demo(session: Session) -> Text:
             print(*fitted_lines(run(line.split(), typed).value, sys.stdout), sep="\n", flush=True)
     finally:
         typed.close()
-    chosen = choose_local(kafka.name, str(kafka.client_properties))
+    chosen = choose_local(kafka.name, kafka.bootstrap)
     use = [] if chosen.local == kafka.name else ["kadmin-nb use local"]
     tour = [f"jupyter lab {os.path.relpath(_TOUR)}"] * (find_spec("jupyterlab") is not None and _TOUR.exists())
     lines = [*use, "kadmin-nb quota tree", "kadmin-nb quota describe user=team-orders", "kadmin-nb doctor", *tour]

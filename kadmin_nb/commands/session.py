@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import KadminError, Locked, NotFound, UsageError
+from ..hints import Option, Verb, sentence
 from ..model.changes import Edit
 from ..model.expansion import Expand, Variables, expanded_words, literal_words
+from ..model.grammar import quote
 from ..plans import WAIT_LEASE
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Progress, silent
@@ -225,8 +227,18 @@ class Session:
         plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         if not plan_options.apply:
-            return plan
+            return self._with_way_on(plan, plan_options)
         return self.applied(self.cluster_to_change.apply, plan, chosen)
+
+    def _with_way_on(self, plan: Plan, plan_options: PlanOptions) -> Plan:
+        """The plan that says what applies it."""
+        from ..plans.plan import applied_by
+
+        if plan_options.save:
+            file = Verb(f"plan apply {quote(plan_options.save)}", f"cluster.apply(kn.Plan.load({plan_options.save!r}))")
+            return applied_by(plan, sentence("Nothing is sent yet: {} applies it.", file))
+        ways = Option("apply"), Option("save", "FILE")
+        return applied_by(plan, sentence("Nothing is sent yet: {} applies it, {} keeps it.", *ways))
 
     def applied(self, apply: Callable[..., Outcomes], plan: Any, options: ApplyOptions) -> Outcomes:
         """Apply a plan; a person is asked before another editor's lease is waited for."""

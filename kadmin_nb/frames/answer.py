@@ -238,6 +238,7 @@ _COLUMNS: dict[str, Callable[[Finding], object]] = {
     **dict.fromkeys(("message", "reason", "note"), attrgetter("message")),
     "state": attrgetter("severity"),
     "fix": attrgetter("fix"),
+    "allow": attrgetter("allowed_by"),
     "coverage": lambda finding: str(finding.coverage or "") or None,
     "op": lambda finding: None if finding.edit is None else finding.edit.op,
 }

@@ -68,7 +68,7 @@ def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False, asc
 
 
 TEXT, NUMBER, NAME, KEY, BADGE, PROSE, BRANCH = "text", "number", "name", "key", "badge", "prose", "branch"
-SIGN, BELOW, STANDING, RUNG, BAR = "sign", "below", "standing", "rung", "bar"
+SIGN, BELOW, STANDING, RUNG, BAR = "sign", "below", "standing", "rung", "use"
 """The looks of columns. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few;
 prose is sentences and lines to type; a branch begins with its indent in a tree. A sign stands for the word of the
 column, and what is below goes under its row, as the line that fixes it. A standing is a limit behind a sign: it
@@ -178,6 +178,7 @@ TONES = {
     ),
     **dict.fromkeys(("not conclusive", "not known", "changed", "lower", "▼"), "fair"),
     **dict.fromkeys(("broken", "conflict", "danger", "failed", "leftover", "refuse", "refused", "throttled"), "bad"),
+    **dict.fromkeys("!✗", "bad"),
     **dict.fromkeys(("delete", "remove", "reset", "subtract", "removed"), "bad"),
     **dict.fromkeys(("absent", "skipped", "unchanged", "overridden", "⊘"), "dim"),
 }

@@ -59,7 +59,7 @@ _SENTENCES: Mapping[str, Callable[[Record], str]] = {
     "outcome": _answered,
     "settled": _settled,
     "end": _ended,
-    "undone": lambda record: f"rolled back by plan {record['by'][:12]}, by {record['author']}",
+    "undone": lambda record: f"rolled back by plan {record['by'][:8]}, by {record['author']}",
     "seen": lambda record: f"{record['author']} saw {_rows(record['rows'])} on every broker",
 }
 

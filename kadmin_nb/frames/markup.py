@@ -182,7 +182,7 @@ def _html_table(every: Sequence[Column], whole: Sequence[Column]) -> str:
 def _below(texts: Iterable[str], columns: int) -> str:
     """The row below a row, with the line that fixes it, if there is one."""
     lines = "<br>".join(f"<code>{html.escape(t)}</code>" if is_typed(t) else html.escape(t) for t in texts if t)
-    return f'<tr class="kadmin-below"><td></td><td colspan="{columns - 1}">{lines}</td></tr>' if lines else ""
+    return f'<tr class="kadmin-below">{"<td></td>" * (columns - 1)}<td>{lines}</td></tr>' if lines else ""
 
 
 def _room(names: Column, has_levels: bool) -> int:

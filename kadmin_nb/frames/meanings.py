@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -21,9 +21,10 @@ from ..errors import printable
 from ..model.config_fallback import in_unit_of
 from ..model.config_units import with_unit
 from ..model.config_values import ConfigValue, has_effect
+from ..model.entity import Entity
 from ..model.figures import milliseconds, moment, percent, seconds, share, size
 from ..model.grammar import DEFAULT, Value, format_word, quote
-from ..model.levels import LEVELS, SHARED
+from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED
 from ..model.quota_keys import HEADS, find, readable, rounded
 from ..model.resources import Resource, Source
 from . import schemas
@@ -67,7 +68,11 @@ class Part:
 
 def part(name: str, table: pa.Table) -> Part:
     """The part of that name: made of several columns, or of the column of that name."""
-    return PARTS[name] if name in PARTS else _of_column(schemas.field_of(table, name))
+    if name not in PARTS:
+        return _of_column(schemas.field_of(table, name))
+    made = PARTS[name]
+    is_config = made.sources == _OF_KEYS and None in map(find, values_of(table, "key"))
+    return replace(made, look=TEXT) if is_config else made  # a value of a config may be long
 
 
 def cell(value: object) -> str:
@@ -342,6 +347,46 @@ def _seen(table: pa.Table) -> list[str]:
     return [f"{subject}: {note}" if subject else note for subject, note in pairs]
 
 
+def _applying(name: str) -> Texts:
+    """The value in force, its own or what it falls back to, with an arrow where a limit is another than before."""
+
+    def texts(table: pa.Table) -> list[str]:
+        rows = zip(*(values_of(table, n) for n in (*_OF_KEYS[:3], name)), strict=True)
+        return [_applying_text(name, *row) for row in rows]
+
+    return texts
+
+
+def _applying_text(name: str, key: str, old_known: bool, before: str | None, value: str | None) -> str:
+    if value is None:
+        return "not shown" if name == "applies_before" and not old_known else "not known"
+    if find(key) is None or before is None:
+        return in_unit(key, value)
+    was, will = (math.inf if text == UNLIMITED else float(text) for text in (before, value))
+    return f"{in_unit(key, value)} {'▲' if will > was else '▼' if will < was else ' '}".rstrip()
+
+
+_OF_KEYS = "key", "old_known", "applies_before", "applies_after"
+
+
+def _change_note(table: pa.Table) -> list[str]:
+    """What a row falls back to, who shares it then, and its note."""
+    names = ("falls_back_to", "level", "after", "note")
+    rows = zip(*(values_of(table, name) for name in names), strict=True)
+    return ["; ".join(filter(None, [*_falling_back(*row), note])) for *row, note in rows]
+
+
+def _falling_back(other: str | None, level: str | None, after: str | None) -> Iterator[str]:
+    """Where what applies before or afterwards is set, and who shares it then, if that is not as it was."""
+    if not other:
+        return
+    yield f"falls back to {other}" if after is None else f"instead of {other}"
+    if ours := LEVELS_BY_NAME.get(level or ""):
+        others = LEVELS_BY_NAME[Entity.parse(other).level]
+        if (bool(ours.user), bool(ours.client_id)) != (bool(others.user), bool(others.client_id)):
+            yield SHARED[others.name if after is None else ours.name]
+
+
 _SHARED_BY = re.compile(r"^shared (by|with) ")
 
 PARTS = {
@@ -366,6 +411,11 @@ PARTS = {
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
     "supported_keys": Part("keys", ("keys",), _each(lambda keys: ", ".join(keys or ()), "keys")),
     "what_was_done": Part("what was done", ("kind", "rows", "details"), what_was_done, PROSE),
+    "change": Part("", ("change",), lambda table: values_of(table, "change"), SIGN),
+    "changed": Part("who", ("resource",), lambda table: values_of(table, "resource"), NAME),
+    "applies_before": Part("applies now", _OF_KEYS, _applying("applies_before"), NUMBER),
+    "applies_after": Part("afterwards", _OF_KEYS, _applying("applies_after"), NUMBER),
+    "change_note": Part("note", ("note", "falls_back_to", "level"), _change_note, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
     "check_state": Part("", ("state",), lambda table: values_of(table, "state"), SIGN),
     "seen": Part("seen", ("subject", "note"), _seen, PROSE),

@@ -352,13 +352,13 @@ GAUGE, BAR_WIDTH = 20, 16
 
 
 def _remarks(text: str, page: Page) -> Iterator[str]:
-    """Sentences; a word such as `danger:` that a line begins with is in its colour."""
+    """Sentences; a sign, or a word such as `danger:`, that a line begins with is in its colour."""
     if isinstance(text, Aside):
         yield from _dim(text, page)
         return
     for line in _sentences(text, page):
-        word, colon, _ = line.partition(":")
-        colour = ink(word) if page.has_colour and colon else ""
+        word = line[: 1 if line[1:2] == " " else line.find(":")]
+        colour = ink(word) if page.has_colour else ""
         yield f"{inked(word, colour)}{line[len(word) :]}" if colour else line
 
 

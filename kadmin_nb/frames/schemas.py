@@ -450,7 +450,7 @@ class FOLLOWERS(_Client):
 class PLAN(_Row, key="row"):
     """One row per change, before and after."""
 
-    shown = "row op! resource! key! old after! level validated! note"
+    shown = "change! changed! short_key! applies_before! applies_after! change_note"
     kind = Field(TEXT)
     op = OP
     resource = RESOURCE
@@ -462,6 +462,11 @@ class PLAN(_Row, key="row"):
     level = LEVEL.of(TEXT).or_null
     validated = Field(TEXT, "ok, the broker's error, or not possible", look=PROSE)
     note = NOTE.or_null
+    change = Field(TEXT, "set, changed, removed, unchanged; danger or failed: the row is dangerous, or refused")
+    applies_before = Field(TEXT, "the limit or value in force now, its own or what it falls back to; null: not known",
+                           unit=OF_KEY, null=True)  # fmt: skip
+    applies_after = Field(TEXT, "the same afterwards", unit=OF_KEY, null=True)
+    falls_back_to = Field(TEXT, "where what applies is set as long as it has none of its own", look=NAME, null=True)
 
 
 class OUTCOMES(PLAN):
@@ -488,7 +493,7 @@ class CONFLICTS(_Row, key="row"):
 
 
 class DANGERS(_Row, key="row"):
-    """The rows of a plan that weaken something, and need its key allowed. `danger` is durability, retention, listener,
+    """The rows of a plan that weaken something, and have to be allowed. `danger` is durability, retention, listener,
     login, address, code, access, encryption, quota, unit or stop; or rolled back, of the whole plan, and then its key
     is the id of the plan that did so."""
 
@@ -497,6 +502,7 @@ class DANGERS(_Row, key="row"):
     key = KEY.of(TEXT)
     danger = Field(TEXT, look=BADGE)
     message = Field(TEXT, "the old and the new value, and what gets weaker", look=PROSE)
+    allow = Field(TEXT, "the words that let it through: its key and whose it is")
 
 
 class WARNINGS(Frame):

@@ -28,7 +28,7 @@ TICK = 0.05
 """Seconds between two sendings of a client."""
 
 BEGINNING = 5.0
-"""Seconds until the clients are at the rates that they keep."""
+"""Seconds until the clients have the rates that they keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,48 +51,63 @@ _SMALL = {"retention.bytes": "16777216", "segment.bytes": "8388608", "file.delet
 
 _EXTRA = {
     "log.retention.check.interval.ms": "5000",
-    "allow.everyone.if.no.acl.found": "true",
     "quota.window.num": "4",  # a client is delayed after 3 s above its limit, by default after 10
 }
 
 
-def demo(*, progress: Callable[[str], None] | None = None) -> Cluster:
+def demo(*, traffic: bool = True, progress: Callable[[str], None] | None = None) -> Cluster:
     """A connection to the demo: a local Kafka with the quotas of a typical company, and three clients under load.
 
-    It is started unless it runs, and then ends with this process, or at `kn.local.stop("demo")`.
+    It is the one that this process has started, or `kadmin-nb demo`; otherwise one is started, which ends with this
+    process.
 
     Parameters
     ----------
+    traffic
+        False: one without clients.
     progress
         Called with a line of text where something takes long.
 
     Examples
     --------
     >>> cluster = kn.demo()  # doctest: +SKIP
-    >>> cluster.quotas.near(seconds=5)  # doctest: +SKIP
+    >>> cluster.quotas.why("team-orders", "billing", seconds=5)  # doctest: +SKIP
     """
-    return demo_kafka(local_kafka.start, progress).connect()
+    if traffic and (lasting := _lasting()) is not None:
+        return lasting.connect()
+    if traffic not in _started or _started[traffic].state != "running":
+        _started[traffic] = _filled(local_kafka.start, None, traffic, progress)
+    return _started[traffic].connect()
 
 
-def demo_kafka(
-    start: Callable[..., LocalKafka] = local_kafka.launch, progress: Callable[[str], None] | None = None
+_started: dict[bool, LocalKafka] = {}
+"""The demos of this process, with traffic and without."""
+
+
+def lasting_demo(progress: Callable[[str], None] | None = None) -> LocalKafka:
+    """The demo of the terminal, with traffic, started unless it runs; it stays until it is stopped."""
+    return _lasting() or _filled(local_kafka.launch, NAME, True, progress)
+
+
+def _lasting() -> LocalKafka | None:
+    return next((one for one in local_kafka.status() if one.name == NAME and one.state == "running"), None)
+
+
+def _filled(
+    start: Callable[..., LocalKafka], name: str | None, traffic: bool, progress: Callable[[str], None] | None
 ) -> LocalKafka:
-    """The local Kafka of the demo, started by `start` unless it runs."""
-    running = next((kafka for kafka in local_kafka.status() if kafka.name == NAME), None)
-    if running is not None and running.state == "running":
-        return running
-    kafka = start(name=NAME, secure=True, users=[client.user for client in CLIENTS], extra=_EXTRA, progress=progress)
+    """A new local Kafka, with what the company has set, and the clients."""
+    users = [client.user for client in CLIENTS] if traffic else []
+    kafka = start(name=name, users=users, extra=_EXTRA if traffic else None, progress=progress)
     try:
         with kafka.connect() as cluster:
             seed(cluster, progress=progress)
-            cluster.port.create_topics({TOPIC: 1})
-            stage = cluster.new_stage()
-            stage.add("\n".join(f"set {key}={value} topic={TOPIC}" for key, value in _SMALL.items()))
-            stage.plan("the traffic keeps little").apply(allow=[*_SMALL]).raise_for_errors()
-        _begin_traffic(kafka)
-        if progress is not None:
-            progress(f"letting {len(CLIENTS)} clients begin")
-        time.sleep(BEGINNING)
+            if traffic:
+                cluster.port.create_topics({TOPIC: 1})
+                stage = cluster.new_stage()
+                stage.add("\n".join(f"set {key}={value} topic={TOPIC}" for key, value in _SMALL.items()))
+                stage.plan("the traffic keeps little").apply(allow=[*_SMALL]).raise_for_errors()
+                _begin_traffic(kafka)
     except BaseException:
         kafka.stop()
         raise

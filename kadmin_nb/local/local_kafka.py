@@ -22,6 +22,7 @@ from kadmin_nb.java import Java, find_java
 from kadmin_nb.local.node import Node, log_tail, wait_for
 from kadmin_nb.local.properties import (
     ADMIN,
+    LOGINS,
     ClusterSpec,
     TlsFiles,
     client_properties,
@@ -148,7 +149,8 @@ class LocalKafka:
     def remember_login(self, user: str, password: str, mechanism: str = "SCRAM-SHA-512") -> Path:
         """Keep the login of a user that was created elsewhere, for `user_properties` and `connect`."""
         file = self._user_file(user)
-        _write_private(file, client_properties(self.bootstrap, login(user, password, mechanism)))
+        address = self.address(LOGINS) if LOGINS in self._run.ports[0] else self.bootstrap
+        _write_private(file, client_properties(address, login(user, password, mechanism)))
         return file
 
     def connect(self, user: str | None = None) -> Cluster:
@@ -186,7 +188,8 @@ def start(
     name
         Its name in `status` and `logs`; default: a generated one.
     users
-        PLAIN users that may log in and have no rights, with random passwords; `connect(user)` logs them in.
+        PLAIN users that may log in and have no rights, with random passwords; `connect(user)` logs them in. Without
+        `secure` they log in at a listener of their own, and all may do everything.
     tls
         PEM files of a further listener, `SSL` (`SASL_SSL` when secure); `address` gives its ports.
     proxied
@@ -279,12 +282,11 @@ def _recipe(
     users = list(users)
     if not 1 <= nodes <= 5:
         raise UsageError(f"a local Kafka has 1 to 5 nodes, not {nodes}")
-    if users and not secure:
-        raise UsageError("users need a secure local Kafka", hint="secure=True")
     if proxied and len(proxied) != nodes:
         raise UsageError(f"a local Kafka of {nodes} needs as many proxies, not {len(proxied)}")
-    passwords = {user: secrets.token_urlsafe(24) for user in (ADMIN, *users)} if secure else None
-    return ClusterSpec(nodes=nodes, passwords=passwords, tls=tls, proxied=tuple(proxied), extra=extra)
+    beside = bool(users) and not secure
+    passwords = {user: secrets.token_urlsafe(24) for user in (ADMIN, *users)} if secure or beside else None
+    return ClusterSpec(nodes=nodes, passwords=passwords, beside=beside, tls=tls, proxied=tuple(proxied), extra=extra)
 
 
 def _start(order: _StartOrder, version: str | None, progress: Progress | None) -> LocalKafka:
@@ -334,7 +336,8 @@ def _write_files(kafka: LocalKafka, recipe: ClusterSpec) -> None:
     passwords = recipe.passwords or {}
     _write_private(kafka.client_properties, client_properties(kafka.bootstrap))
     for user, password in passwords.items():
-        kafka.remember_login(user, password, "PLAIN")
+        if recipe.secure or user != ADMIN:
+            kafka.remember_login(user, password, "PLAIN")
     for node in kafka.nodes:
         node.folder.mkdir(mode=0o700)
         write_log4j_configs(node.folder)

@@ -18,6 +18,10 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
+LOGINS = "SASL_PLAINTEXT"
+"""The listener of users with passwords: the only one of a secure cluster, and beside the open one where some log in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listener:
     """A listener's name and its security protocol; every node has a port for each."""
@@ -43,20 +47,22 @@ class TlsFiles:
 class ClusterSpec:
     """The wish for a cluster, before ports are chosen.
 
-    `passwords` has one entry a PLAIN user, the admin among them, and is empty on a cluster without logins.
+    `passwords` has one entry a PLAIN user, the admin among them, and is empty on a cluster without logins. Where they
+    are `beside`, they log in at a listener of their own, and nothing else needs a login.
     `proxied` has a port a node where a proxy stands, or is empty: a client of the listener PROXIED is told to go there.
     `extra` are server properties that win over the recipe's own; one that is None leaves the recipe's out.
     """
 
     nodes: int = 1
     passwords: Mapping[str, str] | None = None
+    beside: bool = False
     tls: TlsFiles | None = None
     proxied: tuple[int, ...] = ()
     extra: Mapping[str, str | None] | None = None
 
     @property
     def secure(self) -> bool:
-        return bool(self.passwords)
+        return bool(self.passwords) and not self.beside
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
@@ -65,7 +71,14 @@ class ClusterSpec:
         plaintext = Listener(f"{sasl}PLAINTEXT", f"{sasl}PLAINTEXT")
         tls = Listener(f"{sasl}SSL", f"{sasl}SSL")
         proxied, controller = (Listener(name, plaintext.protocol) for name in (PROXIED, CONTROLLER))
-        return (plaintext, *((tls,) if self.tls else ()), *((proxied,) if self.proxied else ()), controller)
+        logins = Listener(LOGINS, LOGINS)
+        return (
+            plaintext,
+            *((logins,) if self.beside else ()),
+            *((tls,) if self.tls else ()),
+            *((proxied,) if self.proxied else ()),
+            controller,
+        )
 
 
 def server_properties(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
@@ -76,7 +89,7 @@ def server_properties(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping
     properties: dict[str, str | None] = {
         **_quorum(recipe, node_id, ports),
         **_internal_topics(recipe.nodes),
-        **(_logins(recipe) if recipe.passwords else {}),
+        **(_logins(recipe) if recipe.secure else _logins_beside(recipe) if recipe.beside else {}),
         **(_tls(recipe, recipe.tls) if recipe.tls else {}),
         **(_proxied(recipe, node_id, ports[node_id - 1]) if recipe.proxied else {}),
         **(recipe.extra or {}),
@@ -136,6 +149,12 @@ def _logins(recipe: ClusterSpec) -> dict[str, str]:
         **jaas,
         **scram,
     }
+
+
+def _logins_beside(recipe: ClusterSpec) -> dict[str, str]:
+    """PLAIN at its listener, and no authorizer."""
+    jaas = f"listener.name.{LOGINS.lower()}.plain.sasl.jaas.config"
+    return {"sasl.enabled.mechanisms": "PLAIN", jaas: _plain_jaas(recipe.passwords or {})}
 
 
 def _plain_jaas(passwords: Mapping[str, str]) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ..errors import Invalid, KadminError, NotAuthorized, UsageError, kind_of
 from ..secrets import FORMS, Secret, holds_secret, revealed
@@ -158,6 +158,17 @@ class Edit(_KeyOfTarget):
         return None if self.text is None else self.resource.reference(self.text)
 
 
+class Fallback(NamedTuple):
+    """What applies where a key is not set: the value, or the words for it, and what it is set on."""
+
+    value: str
+    set_on: str = ""
+
+
+NO_LIMIT = Fallback("unlimited")
+"""The fallback of a quota where no other applies."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change(_KeyOfTarget):
     """One row of a plan: PLAN's columns. Values are text, as the broker takes them.
@@ -166,7 +177,8 @@ class Change(_KeyOfTarget):
     has a key that nobody knows, and --allow-unknown allows it. `meant` is the key that was probably meant instead
     of one that its resource does not know. `topic_id` is the id of the topic whose config it is, as the plan saw it.
     One that `is_again` is sent although its value is set already. `until` is the end that an earlier version wrote
-    into its plan's file: it is in the plan's id, and nothing goes by it.
+    into its plan's file: it is in the plan's id, and nothing goes by it. `falls_back` is what applies where the key is
+    not set, before or after; None where that is not known. It is not part of the plan's id.
     """
 
     row: int
@@ -186,6 +198,7 @@ class Change(_KeyOfTarget):
     topic_id: str | None = None
     until: str | None = None
     is_again: bool = False
+    falls_back: Fallback | None = field(default=None, compare=False)
 
     def with_(self, **changes: Any) -> Change:
         """This row with some columns changed."""
@@ -199,6 +212,28 @@ class Change(_KeyOfTarget):
     def reference(self) -> str | None:
         """The reference of a secret; None of a secret itself, or without a value."""
         return None if self.wanted is None else self.resource.reference(self.wanted)
+
+    @property
+    def applies_before(self) -> str | None:
+        """What applies before it: the value, or what it falls back to; None where that is not known."""
+        return self._applying(self.old) if self.old_known else None
+
+    @property
+    def applies_after(self) -> str | None:
+        """What applies afterwards."""
+        return self._applying(self.after)
+
+    def _applying(self, own: str | None) -> str | None:
+        return self.falls_back.value if own is None and self.falls_back else own
+
+    @property
+    def change(self) -> str:
+        """What it does, in a word: it is set where nothing was, changed, removed, or unchanged."""
+        if self.is_done:
+            return UNCHANGED
+        if self.op == DELETE:
+            return "removed"
+        return SET if self.old is None and self.old_known else "changed"
 
     @property
     def is_same(self) -> bool:
@@ -279,7 +314,7 @@ class SentRow:
     at: datetime | None = None
 
     def __str__(self) -> str:
-        return f"plan {self.plan_id[:12]}"
+        return f"plan {self.plan_id[:8]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,11 @@ class Finding:
     further: tuple[Edit, ...] = ()
     """The edits of the other brokers that it is about."""
 
+    @property
+    def allowed_by(self) -> str:
+        """The words that let a danger of a plan through: the key and the row's own name, `acks user=alice`."""
+        return f"{self.key} {self.target}" if self.target else self.key
+
     @classmethod
     def not_known(
         cls, code: str, missing: str, fix: str | None, target: Configurable | str | None = None, key: str = "",
@@ -149,5 +154,6 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """Its message; that of a danger after its row and target."""
-        return f"row {self.row}, {self.target} {self.key}: {self.message}" if self.severity == DANGER else self.message
+        """Its message; that of a danger after whose it is, and the key."""
+        is_of_row = self.severity == DANGER and self.target
+        return f"{self.target} {self.key}: {self.message}" if is_of_row else self.message

@@ -9,6 +9,7 @@ from typing import Any, TypedDict, TypeVar
 
 from ..errors import Locked, UsageError
 from ..hints import Hint, Option, sentence
+from ..model.changes import refuse_secret_text
 from . import QUIET_PERIOD, VERIFY_TIMEOUT, WAIT_LEASE
 
 
@@ -21,8 +22,11 @@ class ApplyOptions:
     skip_conflicts
         Skip rows that changed since the plan. Without it, such rows refuse the whole plan.
     allow
-        The keys of dangerous rows, `plan.dangers()`, to allow; the plan then needs a reason. The id of the plan by
-        which this one was rolled back, to apply it all the same.
+        The dangerous rows to allow, each by its key and whose it is, `"acks user=alice"`: the column `allow` of
+        `plan.dangers()`. A reason is needed then. The id of the plan by which this one was rolled back, to apply
+        it all the same.
+    reason
+        The reason for the dangers that are allowed, where the plan has none; its journal keeps it.
     gradual, usage
         Lower quotas in steps, so that no client in USAGE is throttled for more than this many seconds. A usage alone
         makes limits dangerous that would stall one of its clients for two minutes.
@@ -51,6 +55,7 @@ class ApplyOptions:
 
     skip_conflicts: bool = False
     allow: str | Collection[str] = ()
+    reason: str | None = None
     gradual: float | None = None
     usage: object = None
     lock: bool = True
@@ -63,6 +68,7 @@ class ApplyOptions:
     wait_clients: float = 0.0
 
     def __post_init__(self) -> None:
+        refuse_secret_text("the reason", self.reason or "")
         if self.gradual is not None and self.usage is None:
             raise UsageError(
                 "lowering in steps needs the clients' usage",
@@ -75,8 +81,8 @@ class ApplyOptions:
         return WAIT_LEASE if seconds is None else seconds
 
     @property
-    def allowed_keys(self) -> Collection[str]:
-        """`allow` as keys; a single key may be given as text."""
+    def allowed(self) -> Collection[str]:
+        """`allow` as several; a single one may be given as text."""
         return [self.allow] if isinstance(self.allow, str) else self.allow
 
     @property
@@ -97,6 +103,7 @@ class GivenOptions(GivenWaits, total=False):
 
     skip_conflicts: bool | None
     allow: str | Collection[str] | None
+    reason: str | None
     gradual: float | None
     usage: object
     lock: bool | None

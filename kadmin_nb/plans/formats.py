@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+import pyarrow as pa
+
 from ..errors import UsageError, printable
+from ..frames.blocks import BADGE, NUMBER, PROSE, SIGN, signed
 from ..frames.meanings import in_unit, word
+from ..frames.render import columns
+from ..frames.views import view_of
 from ..model.changes import APPEND, DELETE, SUBTRACT, Change
 from ..model.configurable import Configurable
 from ..model.entity import entity_type
@@ -60,19 +65,16 @@ def note(text: str) -> str:
 class Subject:
     """Changes to show. Of wishes alone `is_seen` is False, and no values before are known.
 
-    `head` is what to say above them, name by name: the plan's id, its cluster, its reason; `told` are the dangers and
-    warnings, a line each.
+    `counts` says how many there are; `table` has the rows that people see. `head` is what to say above them, name by
+    name: the plan's id, its cluster, its reason; `told` are the dangers and warnings, a line each.
     """
 
     changes: Sequence[Change]
     is_seen: bool
+    counts: str
+    table: pa.Table
     head: Mapping[str, str] = field(default_factory=dict)
     told: Sequence[str] = ()
-
-    @classmethod
-    def of_plan(cls, changes: Sequence[Change], told: Sequence[str] = (), **head: str | None) -> Subject:
-        """The rows of a plan; `head` is its `id`, `cluster`, `reason` and whatever else should be said."""
-        return cls(changes, is_seen=True, head={name: value for name, value in head.items() if value}, told=told)
 
     @property
     def title(self) -> Sequence[str]:
@@ -177,31 +179,45 @@ def as_python(subject: Subject) -> PlanText:
     return PlanText(lines(["import kadmin_nb as kn", "", *head, *calls, *again]))
 
 
-_SEEN = ("row", "op", "resource", "key", "old", "after", "level", "validated", "note")
-_WISHED = ("row", "op", "resource", "key", "wanted", "note")
 _SPECIAL = re.compile(r"[`|\\$]")
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,;%'()-]*")
 
 
 def as_markdown(subject: Subject) -> PlanText:
-    """Its changes as a table; of a plan, with the values before and after.
+    """Its changes as the table that people see.
 
     Every name is hostile. A plain one stands in a code span, in which neither HTML nor a link is read; any other in
     `<code>`, with all but letters, digits and spaces as numeric references, which Markdown never takes for its own
     signs.
     """
-    columns = _SEEN if subject.is_seen else _WISHED
     head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
-    rows = [_table_row(["before" if name == "old" else name for name in columns]), _table_row(["---"] * len(columns))]
-    rows += [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
+    table = _without_secrets(subject)
+    shown = columns(table, view_of(table).parts(table)) if table.num_rows else []
+    cells = ([_cell(column.look, text) for text in column.cells] for column in shown)
+    rows = [_table_row([c.name or " " for c in shown]), _table_row(["---"] * len(shown))] if shown else []
+    rows += map(_table_row, zip(*cells, strict=True))
     remarks = [f"- {said(line)}" for line in subject.told]
     below = [*[""] * bool(remarks), *remarks]
-    count = len(subject.changes)
-    title = f"**{'Plan' if subject.is_seen else 'Stage'} of {count:,} change{'s' * (count != 1)}**"
-    return PlanText(lines([title, "", *head, *[""] * bool(head), *rows, *below]))
+    return PlanText(lines([f"**{subject.counts}**", "", *head, *[""] * bool(head), *rows, *below]))
 
 
-def _table_row(cells: tuple[str, ...] | list[str]) -> str:
+def _without_secrets(subject: Subject) -> pa.Table:
+    """The rows that people see, without a value that would give a secret away."""
+    table, hidden = subject.table, {change.row for change in subject.changes if is_bare_secret(change)}
+    for name in {"wanted", "applies_after"}.intersection(table.column_names) if hidden else ():
+        rows = zip(table["row"].to_pylist(), table[name].to_pylist(), strict=True)
+        texts = pa.array(["secret" if row in hidden else text for row, text in rows], pa.string())
+        table = table.set_column(table.column_names.index(name), table.schema.field(name), texts)
+    return table
+
+
+def _cell(look: str, text: str) -> str:
+    if look == SIGN:
+        return signed(text)
+    return (said(text) if look in (BADGE, NUMBER, PROSE) else code(text)) if text else ""
+
+
+def _table_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
@@ -216,24 +232,6 @@ def code(text: str) -> str:
 def said(text: str) -> str:
     """Prose; as code when anything in it could be more than words."""
     return text if _PLAIN_TEXT.fullmatch(text) else code(text)
-
-
-def _value(value: str | None, nothing: str = "not set") -> str:
-    return nothing if value is None else code(value)
-
-
-_CELLS: Mapping[str, Callable[[Change], str]] = {
-    "row": lambda change: str(change.row),
-    "op": lambda change: said(word(change.op)),
-    "resource": lambda change: code(str(change.resource)),
-    "key": lambda change: code(change.key),
-    "old": lambda change: _value(change.old) if change.old_known else "sensitive",
-    "after": lambda change: "secret" if is_bare_secret(change) else _value(change.after),
-    "wanted": lambda change: "secret" if is_bare_secret(change) else _value(change.wanted, ""),
-    "level": lambda change: _value(change.level, ""),
-    "validated": lambda change: said(str(change.validated)),
-    "note": lambda change: said(change.note or ""),
-}
 
 
 _TOOL_KEY = re.compile(r"[a-zA-Z0-9._-]+")

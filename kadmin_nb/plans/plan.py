@@ -21,10 +21,10 @@ from ..frames import schemas
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Aside, Page
 from ..frames.schema_metadata import stamped
-from ..hints import Hint, Option, Syntax, sentence
-from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Change, refuse_secret_text
+from ..hints import Hint, Option, Sentence, Syntax, sentence
+from ..model.changes import FAILED, SET, Change, refuse_secret_text
 from ..model.figures import utc
-from ..model.findings import Finding
+from ..model.findings import DANGER, Finding
 from . import advice, plan_file
 from .advice import Advice, answer, dangers
 from .apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
@@ -101,7 +101,6 @@ class LiveCluster(Protocol):
         """Tell it what became of its plan whenever this process has applied or verified that, as long as it lives."""
 
 
-_SHOWN = ["row", "op", "resource", "key", "old", "after", "validated", "note"]
 _CHANGED = {"kind", "op", "resource", "key", "wanted", "until", "is_again"}
 
 
@@ -121,6 +120,7 @@ class Plan(PrintFormats, Tabular):
     _syntax: Syntax = field(default=hints.python, compare=False, repr=False)
     _origin: object = field(default=None, compare=False, repr=False)  # the stage that it was made of
     _impact: ImpactAnswer | None = field(default=None, compare=False, repr=False)
+    _applied_by: Sentence | None = field(default=None, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """All that it is as a value: a copy is bound to no cluster, as one that was loaded."""
@@ -300,8 +300,12 @@ class Plan(PrintFormats, Tabular):
         """PLAN. Its schema metadata has `kadmin.plan_id`, and `kadmin.expires` if the plan expires."""
         expires = self.head.expires
         marks = {"kadmin.plan_id": self.id, **({"kadmin.expires": expires} if expires else {})}
-        table = schemas.from_columns(schemas.PLAN, columns_of(self.changes))
-        return stamped(table, self.cluster_id, marks, at=self.head.created)
+        dangerous = {danger.row for danger in self._told.dangers}
+        columns = columns_of(self.changes)
+        columns["change"] = [
+            FAILED if c.is_refused else DANGER if c.row in dangerous else c.change for c in self.changes
+        ]
+        return stamped(schemas.from_columns(schemas.PLAN, columns), self.cluster_id, marks, at=self.head.created)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write it as canonical JSON with its id and notes, whole or not at all.
@@ -350,7 +354,8 @@ class Plan(PrintFormats, Tabular):
         head["noted"] = "; ".join(self._noted)
         refusal_lines = [*self._left_lines, *self._refusal_lines(hints.terminal), *self._rights_lines()]
         advice_lines = [*refusal_lines, *self._told.warning_lines(), *self._again(hints.terminal)]
-        return Subject.of_plan(self.changes, advice_lines, plan=self.id, **head)
+        said = {"plan": self.id, **{name: text for name, text in head.items() if text}}
+        return Subject(self.changes, True, self._short_form(), self._shown_rows(), said, advice_lines)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change, self.head.format) for change in self.changes]
@@ -359,8 +364,10 @@ class Plan(PrintFormats, Tabular):
         return len(self.changes)
 
     def _alerts(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """What a rollback leaves as it is; the dangers, and what lets them through."""
-        lines = [*self._left_lines, *self._refusal_lines(page.syntax or self._syntax, _shown_on(page))]
+        """What a rollback leaves as it is; what is refused; the dangers, and what lets them through."""
+        refused = [printable(f"✗ {c.resource} {c.key}: {c.refusal.message or c.refusal}") for c in self._refused]
+        dangers = self._refusal_lines(page.syntax or self._syntax, _shown_on(page))
+        lines = [*self._left_lines, *refused[: _shown_on(page)], *dangers]
         return ["\n".join(lines)] if lines else []
 
     def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -370,8 +377,14 @@ class Plan(PrintFormats, Tabular):
             yield from ("", *self._impact._blocks(page))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The dangers first, then the rows."""
-        return [*self._alerts(page), self.to_arrow().select(_SHOWN)]
+        """The dangers first, then the rows that change something."""
+        rows = self._shown_rows()
+        return [*self._alerts(page), *[rows] * bool(rows.num_rows)]
+
+    def _shown_rows(self) -> pa.Table:
+        """The rows that change something, or that are refused; the others are counted."""
+        is_shown = [change.has_refusal or not change.is_done for change in self.changes]
+        return self.to_arrow().filter(pa.array(is_shown, pa.bool_()))
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The rights that it needs, the warnings, what can be sent again; of which cluster it is, whose and why; and
@@ -380,9 +393,18 @@ class Plan(PrintFormats, Tabular):
         author = self.head.author or "an unknown author"
         made = f"for cluster {self.cluster_id}, made by {author}, {utc(self.head.created)}"
         again = self._again(page.syntax or self._syntax)
-        lines = [*self._rights_lines(), *self._told.warning_lines(_shown_on(page)), *again]
+        lines = [self._counts, *self._rights_lines(), *self._told.warning_lines(_shown_on(page)), *again]
+        lines += filter(None, [self._way_on(page.syntax or self._syntax)])
         about = Aside("\n".join(map(printable, [made + self._end + reason, *self._noted])))
-        return ["\n".join(lines), about] if lines else [about]
+        return ["\n".join(lines), about]
+
+    def _way_on(self, syntax: Syntax) -> str:
+        """The line that applies it, where it is not begun and has something to do."""
+        if self._refused or all(change.is_done for change in self.changes):
+            return ""
+        if self._applied_by is not None:
+            return printable(self._applied_by.at(syntax))
+        return "plan.apply() applies it." if self._live and syntax is hints.python else ""
 
     def _exit_state(self, detailed: bool = False) -> ExitState:
         if self._refused:
@@ -436,37 +458,44 @@ class Plan(PrintFormats, Tabular):
         return [*noted, *[f"the end of a change is ignored: row {', '.join(ends)}"] * bool(ends)]
 
     def _title(self) -> str:
-        return printable(f"plan {self.id[:12]}: {self._counts}")
+        target = self._live.target if self._live else ""
+        return printable(f"Plan {self.id[:8]}{f' for {target}' if target and os.sep not in target else ''}")
+
+    def _short_form(self) -> str:
+        return f"{self._title()}: {self._counts}"
 
     @property
     def _counts(self) -> str:
-        """The number of changes of each sort, and of changes that want a look: `3 to set, 1 to remove; 2 dangerous`."""
-        sorts = Counter(AGAIN if change.is_again else TO_DO[change.op] for change in self.changes)
-        to_do = ", ".join(f"{sorts[sort]:,} {sort}" for sort in (*TO_DO.values(), AGAIN) if sorts[sort])
+        """The number of rows of each sort, and of clients that they touch, in sentences."""
+        sorts = Counter("send again" if change.is_again else TO_DO.get(change.change, "") for change in self.changes)
+        to_do = ", ".join(f"{sorts[sort]:,} to {sort}" for sort in (*TO_DO.values(), "send again") if sorts[sort])
         wants_a_look = {
-            "dangerous": len(self._told.dangers),
+            "dangerous": len({danger.row for danger in self._told.dangers}),
             "refused by the broker": len(self._refused),
             "not validated": len(self._unauthorized),
         }
         looks = [f"{count:,} {what}" for what, count in wants_a_look.items() if count]
-        if self.changes and all(change.is_validated for change in self.changes):
-            looks.append(f"all {len(self):,} validated" if len(self) > 1 else "validated")
-        return "; ".join([to_do or "nothing to change", *looks])
+        sentences = ["; ".join([to_do or "nothing to change", *looks])]
+        sentences += [self._impact.summary] if self._impact is not None else []
+        sentences += [f"{sorts['']:,} unchanged"] * bool(sorts[""])
+        return " ".join(f"{one}." for one in sentences)
 
 
 _RIGHTS = 3
 """Rights that are named below a plan."""
 
-TO_DO = {SET: "to set", DELETE: "to remove", APPEND: "to append", SUBTRACT: "to subtract"}
+TO_DO = {SET: "set", "changed": "change", "removed": "remove"}
 """The sorts of changes, in the order in which a plan counts them."""
-
-AGAIN = "to send again"
-"""The sort of changes whose values are set already."""
 
 
 def _shown_on(page: Page) -> int | None:
     """Lines of advice of a kind that a page shows."""
     return None if page.rows is None else advice.SHOWN
+
+
+def applied_by(plan: Plan, way: Sentence) -> Plan:
+    """The same plan, which says below it what applies it."""
+    return replace(plan, _applied_by=way)
 
 
 def unconfirmed(plan: Plan, reason: str) -> Plan:
@@ -511,7 +540,7 @@ def _refuse_to_replace(place: Path, plan: Plan) -> None:
         return
     try:
         there = Plan.load(place)
-        why = f"it holds another plan, {there.id[:12]}" if there.id != plan.id else ""
+        why = f"it holds another plan, {there.id[:8]}" if there.id != plan.id else ""
         if not why and any(note not in plan.notes for note in there.notes):
             why = "the same plan there has notes that this one lacks"
     except KadminError:
@@ -524,7 +553,8 @@ def _refuse_to_replace(place: Path, plan: Plan) -> None:
 
 def document_of(plan: Plan) -> str:
     """The text that `Plan.save` writes."""
-    notes = [*plan.notes, *({**note, "plan_id": plan.id} for note in plan._told.notes())]
+    of_rules = [*plan._told.notes(), *plan_file.fallback_notes(plan.changes)]
+    notes = [*plan.notes, *({**note, "plan_id": plan.id} for note in of_rules)]
     return plan_file.document(plan._body, plan.id, notes)
 
 

@@ -13,12 +13,13 @@ from msgspec import Meta, Struct, structs
 
 from .. import documents
 from ..errors import Invalid, KadminError, printable
-from ..model.changes import DELETE, Change, Refusal, Target, Verdict, refuse_long
+from ..model.changes import DELETE, Change, Fallback, Refusal, Target, Verdict, refuse_long
 from ..model.configurable import Configurable
 from ..model.findings import DANGER, WARNING
 from ..version import TOOL
 from . import advice
 from .advice import Advice
+from .journal.replay import parse_ranges, ranges_text
 from .kinds import KINDS
 
 # -- the shape of a file; docs/plan.schema.json is the same for programs in other languages
@@ -114,7 +115,10 @@ def _format_of(document: Any) -> int:
 
 # -- changes as rows
 
-_CHANGE_COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note")
+_CHANGE_COLUMNS = (
+    *("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note"),
+    *("change", "applies_before", "applies_after"),
+)
 _AS_TEXT = ("resource", "validated")
 """The columns that are objects until a plan is written or shown."""
 
@@ -127,7 +131,8 @@ def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
     """Changes as the columns of PLAN."""
     columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), changes)) for name in (*_CHANGE_COLUMNS, "kind")}
     texts = {name: [str(getattr(change, name)) for change in changes] for name in _AS_TEXT}
-    return columns | texts
+    falls_back_to = [c.falls_back.set_on or None if c.falls_back else None for c in changes]
+    return columns | texts | {"falls_back_to": falls_back_to}
 
 
 def row_of(change: Change, format: int = FORMAT) -> dict[str, Any]:
@@ -261,8 +266,36 @@ def _content(whole: _Document, kind: type[RowOfFormat2]) -> Content:
     changes = _changes_of(_read(list[kind], rows, "its changes"))  # type: ignore[valid-type]
     if any(note["plan_id"] != whole.id for note in whole.notes):
         raise Invalid("it has a note about another plan", code="CORRUPT_PLAN")
-    told = advice.advice_of_notes(note for note in whole.notes if note["kind"] in _OF_RULES)
-    return whole.id, head, changes, tuple(note for note in whole.notes if note["kind"] not in _OF_RULES), told
+    told = advice.advice_of_notes(note for note in whole.notes if note["kind"] in (DANGER, WARNING))
+    of_people = tuple(note for note in whole.notes if note["kind"] not in (DANGER, WARNING, FALLBACK))
+    return whole.id, head, _with_fallbacks(changes, whole.notes), of_people, told
 
 
-_OF_RULES = (DANGER, WARNING)
+FALLBACK = "fallback"
+"""The notes of what applies where a key is not set: the rows that have it, as ranges of their numbers."""
+
+
+def fallback_notes(changes: Iterable[Change]) -> list[Note]:
+    """What the changes fall back to, a note for each value."""
+    rows: dict[Fallback, list[int]] = {}
+    for change in changes:
+        if change.falls_back is not None:
+            rows.setdefault(change.falls_back, []).append(change.row)
+    return [{"kind": FALLBACK, "rows": ranges_text(having), **fallback._asdict()} for fallback, having in rows.items()]
+
+
+def _with_fallbacks(changes: Sequence[Change], notes: Iterable[Note]) -> tuple[Change, ...]:
+    """The changes with what their file notes that they fall back to."""
+    found = {
+        row: Fallback(note["value"], note["set_on"])
+        for note in notes
+        if note["kind"] == FALLBACK
+        for row in parse_ranges(note["rows"], len(changes))
+    }
+    changed = tuple(c.with_(falls_back=found[c.row]) if c.row in found else c for c in changes)
+    for change in changed if found else ():
+        try:
+            KINDS[change.kind].check_values(change)
+        except KadminError as exc:
+            raise Invalid(f"what its row {change.row} falls back to: {exc}") from None
+    return changed

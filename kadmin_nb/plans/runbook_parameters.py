@@ -102,7 +102,7 @@ def runbook_parameters(
         "changes_id": plan.changes_id,
         "limit": len(plan),
     }
-    return RunbookParameters(runbook, f"{runbook}-{plan.id[:12]}", values)
+    return RunbookParameters(runbook, f"{runbook}-{plan.id[:8]}", values)
 
 
 def _json_for_yaml(values: Mapping[str, Any]) -> str:

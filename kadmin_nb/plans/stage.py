@@ -404,13 +404,16 @@ class Stage(PrintFormats, Tabular):
         return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)
 
     def _subject(self) -> Subject:
-        return Subject(wishes(self._edits.staged().values()), is_seen=False)
+        return Subject(wishes(self._edits.staged().values()), False, self._title(), self._shown())
 
     def __len__(self) -> int:
         return len(self._edits)
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self.to_arrow().select(["row", "op", "resource", "key", "wanted", "note"])]
+        return [self._shown()]
+
+    def _shown(self) -> pa.Table:
+        return self.to_arrow().select(["row", "op", "resource", "key", "wanted", "note"])
 
     def _title(self) -> str:
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"

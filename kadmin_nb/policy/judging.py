@@ -203,7 +203,7 @@ class PolicyAnswer(Findings):
         """
         if complaint := self._blame():
             hint = Hint("Nothing was sent.", sentence("{} shows all of it.", CHECK))
-            raise PlanRefused(f"plan {plan.id[:12]} breaks {complaint}", code="POLICY", hint=hint)
+            raise PlanRefused(f"plan {plan.id[:8]} breaks {complaint}", code="POLICY", hint=hint)
         return self
 
     def dangers(self, plan: Plan) -> list[Finding]:

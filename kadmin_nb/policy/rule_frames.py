@@ -145,7 +145,7 @@ class ClusterFrames:
         """
         if plan.cluster_id != self.snapshot.cluster_id:
             raise WrongCluster(
-                f"plan {plan.id[:12]} was made for cluster {plan.cluster_id}, not for {self.snapshot.cluster_id}"
+                f"plan {plan.id[:8]} was made for cluster {plan.cluster_id}, not for {self.snapshot.cluster_id}"
             )
         tables = {name: after(KINDS[name], table, plan) for name, table in self.tables.items()}
         then = replace(self, tables=tables, plan=plan)

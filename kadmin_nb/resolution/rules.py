@@ -116,6 +116,19 @@ def entity_at(level: Level, user: str, client_id: str) -> Entity:
     return Entity(tuple((kind, DEFAULT if part == "default" else name) for kind, part, name in named if part))
 
 
+def next_entities(entity: Entity) -> tuple[Entity, ...]:
+    """The entities whose quotas bind the clients of this one where it has none, the first that is set before others.
+
+    The clients are those that send a client-id, and have no quota of their own.
+    """
+    if entity.level == IP:
+        return (Entity.of({"ip": DEFAULT}),)
+    own = LEVELS_BY_NAME.get(entity.level)
+    names = [name if isinstance(name := entity.get(kind), str) else None for kind in ("user", "client-id")]
+    lower = LEVELS[own.number + 1 :] if own else ()
+    return tuple(entity_at(level, names[0] or "", names[1] or "") for level in lower if reaches(level, *names))
+
+
 def reaches(level: Level, user: Name, client_id: Name) -> bool:
     """Can quotas of this level be of this client, as far as its names go?"""
     parts = ((level.user, user), (level.client_id, client_id))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 LARGEST = 1 << 28
 """Bytes of a record: it has the rows of the plan and their outcomes."""
-SHORT_ID = 12
+SHORT_ID = 8
 """Characters of an id that are shown."""
 
 STARTED, PLANNED, APPLYING = "started", "planned", "applying"
@@ -182,9 +182,9 @@ class RunRecord(Display):
 
     def _allowing(self) -> Iterator[str]:
         """The `allow` for every danger; nothing where the run had it, or has no such parameter."""
-        given, keys = self.parameters.get("allow"), [danger["key"] for danger in self.dangers]
-        if given is not None and not {*keys} <= {*given}:
-            yield Runbook(self.parameters)(Option("allow", list(dict.fromkeys([*given, *keys])))) or ""
+        given, rows = self.parameters.get("allow"), [f"{danger['key']} {danger['resource']}" for danger in self.dangers]
+        if given is not None and not {*rows} <= {*given}:
+            yield Runbook(self.parameters)(Option("allow", list(dict.fromkeys([*given, *rows])))) or ""
 
     @property
     def _lacks_reason(self) -> bool:

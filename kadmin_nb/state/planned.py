@@ -43,7 +43,7 @@ def plans_of(given: object, cluster_id: str) -> list[Plan]:
                 hint="Pass the plan, or kn.Plan.load(FILE): an id alone does not say what it changed.",
             )
         if plan.cluster_id != cluster_id:
-            raise WrongCluster(f"plan {plan.id[:12]} is for cluster {plan.cluster_id}, but this is {cluster_id}")
+            raise WrongCluster(f"plan {plan.id[:8]} is for cluster {plan.cluster_id}, but this is {cluster_id}")
     return several
 
 

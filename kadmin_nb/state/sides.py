@@ -178,7 +178,7 @@ def _left_by(plan: Plan) -> Side:
     scopes = {change.resource.scope for change, _ in left}
     content = snapshot_of_texts(texts, cluster_id=plan.cluster_id, taken_at=datetime.now(UTC), scopes=scopes)
     only = frozenset((change.resource.kind, str(change.resource), change.key) for change, _ in left)
-    return Side(f"plan {plan.id[:12]}", content, is_declared=True, only=only)
+    return Side(f"plan {plan.id[:8]}", content, is_declared=True, only=only)
 
 
 def _past(where: str, time: str, cluster_id: str | None, other: Side | None) -> Side:

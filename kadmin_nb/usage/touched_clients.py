@@ -14,6 +14,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.spark import is_spark
+from ..frames.views import counted_nouns
 from ..model.findings import NOT_KNOWN, Coverage, Finding
 from ..model.quota_keys import readable
 from ..resolution import effects as comparing
@@ -61,6 +62,22 @@ class ImpactAnswer(Answer):
         lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
         none = f"no known client is affected{self.coverage.not_known}"
         return "\n".join(lines or [none if counted else f"{NOT_KNOWN} which clients are affected: none is known"])
+
+    @property
+    def summary(self) -> str:
+        """Clients with a lower and with a higher limit, in a sentence; of a usage also how many used more than that."""
+        rows = self._table.to_pylist()
+        lower, higher = ({(row["user"], row["client_id"]) for row in rows if row["effect"] in effects}
+                         for effects in (comparing.EFFECTS[:2], comparing.EFFECTS[2:4]))  # fmt: skip
+        if not lower and not higher:
+            return self._title().partition("\n")[0]
+        names = "key", "bucket_user", "bucket_client_id"
+        over = {tuple(row[name] for name in names) for row in self.backtest or () if row["throttled_windows"]}
+        names_after = "key", "bucket_user_after", "bucket_client_id_after"
+        used_more = {(row["user"], row["client_id"]) for row in rows if tuple(row[n] for n in names_after) in over}
+        clients = counted_nouns(len(lower), "client gets", "clients get")
+        more = f"; {len(used_more):,} used more in the usage that was read" if self.backtest is not None else ""
+        return f"{clients} a lower limit, {len(higher):,} a higher one{more}"
 
     def _remarks(self) -> Iterator[str]:
         """What the impact was read from, and what is not known."""

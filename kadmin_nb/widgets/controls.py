@@ -167,7 +167,7 @@ class StatusLine(anywidget.AnyWidget):
 
 
 class Confirmations:
-    """A field for each dangerous key. What is typed into them is allowed, and the executor judges it."""
+    """A field for each dangerous row, by its key and its name. What is typed is allowed, and the executor judges it."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         self._fields: dict[str, Any] = {}

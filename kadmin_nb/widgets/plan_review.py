@@ -40,7 +40,7 @@ def clicks(way: Way) -> str:
 
 def _typed(option: Option) -> str:
     if option.name == "allow" and isinstance(option.value, list):
-        return f"{' and '.join(map(str, option.value))} typed again"
+        return f"type {' and '.join(map(str, option.value))}"
     return "a reason" if option.name == "reason" else f"review({python(option)})"
 
 
@@ -74,7 +74,7 @@ class PlanReview(Panel):
         self.next: PlanReview | None = None
         self.origin = origin_of(plan)
         self.staged = None if self.origin is None else self.origin.staged
-        self._work = Work(f"kadmin-nb plan {plan.id[:12]}", self._failed, self._refresh)
+        self._work = Work(f"kadmin-nb plan {plan.id[:8]}", self._failed, self._refresh)
         self._guard, self._is_built, self._is_begun = threading.RLock(), False, False
         self._text, self._is_failed = "", False
         self._advance: Advance | None = None
@@ -107,7 +107,7 @@ class PlanReview(Panel):
 
         hear_interrupts(stop_all)
         self._controls = controls
-        self.confirmations = Confirmations(dict.fromkeys(row["key"] for row in self.dangers))
+        self.confirmations = Confirmations(dict.fromkeys(row["allow"] for row in self.dangers))
         self.copies = PlanCopies(self.plan, lambda: self._allowed, lambda: self._policies)
         self.buttons = self._make_buttons()
         self.reason = controls.text("why", width="24em", label="reason")
@@ -237,7 +237,10 @@ class PlanReview(Panel):
     def _carry_out(self) -> None:
         """Apply it. Who clicks is told at once who else is at work, and may click again."""
         wait_lease = self.options.wait_lease or 0.0
-        options = replace(self.options, allow=self._allowed, policy=self._policies, wait_lease=wait_lease)
+        reason = self.reason.value.strip() or self.options.reason
+        options = replace(
+            self.options, allow=self._allowed, reason=reason, policy=self._policies, wait_lease=wait_lease
+        )
         outcomes = self.plan.apply(options, progress=self._advanced, stop=self._work.is_stopping)
         self._take(outcomes)
         self._settle(outcomes)
@@ -254,7 +257,7 @@ class PlanReview(Panel):
 
     @property
     def _allowed(self) -> Sequence[str]:
-        return [*self.options.allowed_keys, *self.confirmations.typed]
+        return [*self.options.allowed, *self.confirmations.typed]
 
     @property
     def _policies(self) -> Sequence[Any]:
@@ -271,11 +274,11 @@ class PlanReview(Panel):
 
     def _open(self, plan: Plan) -> None:
         """Show another plan in the same place, and the way back."""
-        keys = {change.key for change in plan.changes}
-        allow = [key for key in self.options.allowed_keys if key in keys]
+        rows = {f"{change.key} {change.resource}" for change in plan.changes}
+        allow = [words for words in self.options.allowed if words in rows]
         self.next = PlanReview(plan, replace(self.options, allow=allow))
         self.next.staged = self.staged
-        back = self._controls.button(f"Back to plan {self.plan.id[:12]}", self._close)
+        back = self._controls.button(f"Back to plan {self.plan.id[:8]}", self._close)
         self.widget.children = (self._controls.row(back), self.next.widget)
 
     def _close(self) -> None:
@@ -320,7 +323,7 @@ class PlanReview(Panel):
             self._settle(outcomes)
         rows = [] if getattr(exc, "rows", None) is None else exc.rows.to_arrow().to_pylist()  # type: ignore[attr-defined]
         if isinstance(exc, Dangerous):
-            self.confirmations.add(dict.fromkeys(row["key"] for row in rows))
+            self.confirmations.add(dict.fromkeys(row["allow"] for row in rows))
         if isinstance(exc, Conflict):
             self._conflicts = exc.rows
             self._show_rows()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kadmin_nb.commands.session import PlanOptions, Session, planned, save
 from kadmin_nb.errors import Interrupted, NotFound, PartlyFailed, UsageError
-from kadmin_nb.hints import braces_doubled
+from kadmin_nb.hints import Verb, braces_doubled, sentence
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.grammar import quote
 from kadmin_nb.plans.apply_options import ApplyOptions
@@ -168,6 +168,8 @@ class NotebookSession(Session):
         return self.cluster.plans.bind(plan).review(self.with_policies(options))
 
     def plan(self, plan_options: PlanOptions, impact: Any = None) -> Plan:
+        from kadmin_nb.plans.plan import applied_by
+
         stage = self.stage
         allowed = {*self.allowed, *plan_options.allow_unknown}
         plan = planned(stage, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
@@ -177,7 +179,7 @@ class NotebookSession(Session):
         plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         edits.shown = plan
-        return plan
+        return applied_by(plan, sentence("{} applies it.", Verb("quota apply", "plan.apply()")))
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         """Apply the plan last shown. What of it is in force leaves the stage; the rest is kept for a second try."""
@@ -211,7 +213,7 @@ class NotebookSession(Session):
         if plan is None:
             raise UsageError("no plan was shown yet", hint="%kquota plan shows one, and apply then applies it.")
         if plan_id is not None and (len(plan_id) < 6 or not plan.id.startswith(plan_id)):
-            raise NotFound(f"the plan last shown is {plan.id[:12]}, not {plan_id}")
+            raise NotFound(f"the plan last shown is {plan.id[:8]}, not {plan_id}")
         origin = origin_of(plan)
         if origin is None or not origin.is_current:
             raise UsageError("something was staged or discarded since the plan was shown", hint="Plan again.")

@@ -604,5 +604,5 @@ def test_lowering_in_steps_by_a_part_of_the_usage_is_refused_unless_allowed():
     plan = stage.plan(reason="to try")
     with pytest.raises(kn.errors.Dangerous, match=UNSEEN_STALLS):
         changes.apply(plan, ApplyOptions(gradual=15.0, usage=part("no broker 3")))
-    allowed = ApplyOptions(gradual=15.0, usage=part("no broker 3"), allow=KEY)
+    allowed = ApplyOptions(gradual=15.0, usage=part("no broker 3"), allow=f"{KEY} user=alice")
     assert [row["state"] for row in changes.apply(plan, allowed)] == ["verified"]

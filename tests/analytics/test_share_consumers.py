@@ -24,6 +24,7 @@ from kadmin_nb.java import find_java
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.usage.arithmetic import RECORD_BYTES, SHARE_BYTES, SHARE_ESTIMATE
 from kadmin_nb.usage.near_and_top import near
+from tests.dangerous_plans import applied
 from tests.logged_requests import requests_of
 from tests.plans.kafka_tool import SHORT_LIVED
 from tests.waiting import eventually
@@ -53,7 +54,7 @@ def log(kafka: LocalKafka, cluster: kn.Cluster, tmp_path_factory: pytest.TempPat
         share(kafka, topic, log)
         yield Path(shutil.copy(log, tmp_path_factory.mktemp("log")))
     finally:
-        cluster.apply(cluster.rollback(outcomes.plan_id), allow=(FETCHED,))
+        applied(cluster.rollback(outcomes.plan_id))
 
 
 def share(kafka: LocalKafka, topic: str, log: Path) -> None:

@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
+from tests.dangerous_plans import applied
 from tests.logged_requests import requests_of
 from tests.persons import give_password
 from tests.waiting import eventually
@@ -129,7 +130,7 @@ def told_by(kafka: LocalKafka, folder: Path) -> Traffic:
             traffic.quotas = cluster.quotas.describe()
             traffic.log = Path(shutil.copy(traffic.log, folder))
         finally:
-            cluster.apply(cluster.rollback(outcomes.plan_id), allow=("producer_byte_rate", "consumer_byte_rate"))
+            applied(cluster.rollback(outcomes.plan_id))
     return traffic
 
 

@@ -16,6 +16,7 @@ from kadmin_nb.local import LocalKafka
 from tests.approved.conftest import seeded_kafka
 from tests.approved.pages import BLOCK, retyped
 from tests.approved.transcript import Transcript
+from tests.dangerous_plans import applied
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -43,7 +44,7 @@ def seeded(shared: LocalKafka) -> Iterator[LocalKafka]:
         before = state.read(state.export(cluster.snapshot()))
         yield shared
         back = cluster.plan_from(before, prune=True, reason="the next page")
-        back.apply(allow={danger["key"] for danger in back.dangers().to_arrow().to_pylist()}).raise_for_errors()
+        applied(back).raise_for_errors()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -11,6 +11,7 @@ import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from tests.browser.conftest import Open
 from tests.browser.lab import Lab
+from tests.dangerous_plans import applied
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -28,7 +29,7 @@ def topic(cluster: kn.Cluster, kafka: LocalKafka, unique: Callable[[str], str]) 
     stage = cluster.new_stage()
     stage.set_config("retention.ms", "1d", topic=name)
     stage.set_config("max.message.bytes", "2MiB", topic=name)
-    stage.plan("test").apply(allow=["retention.ms"]).raise_for_errors()
+    applied(stage.plan("test")).raise_for_errors()
     yield name
     cluster.new_stage().discard()
 

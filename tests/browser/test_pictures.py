@@ -42,7 +42,7 @@ CELLS = {
     "quota-plan": "%kquota plan --reason 'room for the fair' --save fair.json --force",
     "quota-review": "%kquota plan --save fair.json --force --review",
     "plan-show": "%kplan show fair.json",
-    "plan-apply": "%kplan apply fair.json --allow producer_byte_rate",
+    "plan-apply": "%kplan apply fair.json --allow 'producer_byte_rate user=alice'",
     "plan-verify": "%kplan verify fair.json",
     "plan-log": "%kplan log",
     "discard": "%kquota discard",

@@ -12,6 +12,7 @@ from kadmin_nb.local import LocalKafka
 from kadmin_nb.widgets.plan_review import REFUSED
 from tests.browser.conftest import Open
 from tests.browser.lab import Lab
+from tests.dangerous_plans import applied
 from tests.hostile_names import HOSTILE
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -92,7 +93,7 @@ def test_a_danger_is_confirmed_and_taken_back(
     assert [row["value"] for row in rows] == [1e6, 1e6]
     stage.discard()
     stage.remove_quota(KEY, client_id=kn.DEFAULT)
-    stage.plan("a test").apply(allow=KEY).raise_for_errors()
+    applied(stage.plan("a test")).raise_for_errors()
 
 
 def test_a_key_typed_again_and_apply_clicked_at_once(

@@ -42,6 +42,7 @@ from tests.client_configs.written_entries import (
     write_entry,
     write_record,
 )
+from tests.dangerous_plans import applied
 from tests.persons import let_in
 from tests.waiting import eventually
 
@@ -171,7 +172,7 @@ def test_a_removal_that_was_compacted_away_is_found(unique, monkeypatch) -> None
         stage = cluster.new_stage()
         for key, value in soon.items():
             stage.set_config(key, value, topic=CONFIGS_TOPIC)
-        stage.plan(reason="tombstones go at once").apply(allow=[*soon]).raise_for_errors()
+        applied(stage.plan(reason="tombstones go at once")).raise_for_errors()
         reader, client = ConfigReader(ClientEntity(user, "app")), RawClient(config, user)
         first = write_entry(config, user, "app", "acks", "0")
         write_entry(config, "bob", "app", "acks", "1")

@@ -160,7 +160,8 @@ def test_a_running_producer_is_waited_for(config, cluster, kafka, unique, capsys
         stopped = threading.Event()
         polling = threading.Thread(target=lambda: [producer.poll(0.05) for _ in iter(stopped.is_set, True)])
         polling.start()
-        words = ["plan", "apply", str(tmp_path / "plan.json"), "--allow", "acks", "--wait-clients", "20s"]
+        row = f"acks user={user} client-id=app"
+        words = ["plan", "apply", str(tmp_path / "plan.json"), "--allow", row, "--wait-clients", "20s"]
         assert terminal.run_line([*words, "--cluster", kafka.bootstrap]) == 0
         stopped.set()
         polling.join()
@@ -173,7 +174,7 @@ def test_the_line_that_verifies_fails_where_a_client_is_silent(config, cluster, 
     RawClient(config, user).register()
     plan = plan_of(cluster, "acks", "-1", user)
     plan.apply()
-    words = ["plan", "verify", plan.id[:12], "--cluster", kafka.bootstrap]
+    words = ["plan", "verify", plan.id[:8], "--cluster", kafka.bootstrap]
     assert terminal.run_line(words) == 0
     assert terminal.run_line([*words, "--wait-clients", "0.3s"]) == ExitState.PARTLY
     assert "0 of 1 live clients follow; not said by" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
+from tests.dangerous_plans import applied
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -103,7 +104,7 @@ def test_one_that_lets_us_not_in_is_named_and_the_others_are_read(three, wide) -
     wide.configs.describe(broker=2).raise_for_errors()  # the connection by which the limit is lifted
     stage = wide.new_stage()
     stage.set_config(key, "1", broker=2)
-    outcomes = wide.apply(stage.plan(), allow=[key]).raise_for_errors()
+    outcomes = applied(stage.plan("a test")).raise_for_errors()
     try:
         with three.connect() as late:
             why = late.quotas.why("alice", "app")
@@ -115,7 +116,7 @@ def test_one_that_lets_us_not_in_is_named_and_the_others_are_read(three, wide) -
                 in note
             )
     finally:
-        wide.apply(wide.rollback(outcomes.plan_id), allow=[key]).raise_for_errors()
+        applied(wide.rollback(outcomes.plan_id)).raise_for_errors()
 
 
 @pytest.mark.long

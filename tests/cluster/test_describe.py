@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.blocks import window
 from tests.dangerous_plans import applied
 
 pytestmark = pytest.mark.broker
@@ -227,6 +229,28 @@ def test_the_tree_of_one_user_keeps_its_parents(cluster, family) -> None:
     assert tree.to_arrow()["entity"].to_pylist() == ["user=fam-a", "user=fam-a client-id=fam-app"]
     title, _, user, client = repr(tree).splitlines()
     assert title == "2 quotas on 2 entities"
-    assert user.split() == ["user=fam-a", "producer_byte_rate", "1", "kB/s", "user"]
-    assert client.split() == ["client-id=fam-app", "consumer_byte_rate", "2", "kB/s", "client", "of", "user"]
-    assert client.startswith("  client-id")
+    assert user.split() == ["3", "user=fam-a", "producer_byte_rate", "1", "kB/s"]
+    assert client.split() == ["1", "client-id=fam-app", "consumer_byte_rate", "2", "kB/s"]
+    assert client.startswith("1    client-id")
+
+
+QUOTAS = """
+3 quotas on 2 entities
+   who                                    producer  consumer
+3  user=team-orders                      ⊘ 20 MB/s   40 MB/s
+2  user=team-orders client-id=<default>     5 MB/s         .
+⊘: a more specific quota comes first for clients with a client-id.
+"""
+
+
+def test_a_quota_that_another_comes_before_is_marked_among_all(in_memory) -> None:
+    """20 MB/s stood there, and every client of the team had 5."""
+    stage = in_memory.new_stage()
+    stage.add("""
+        set producer_byte_rate=5MB/s user=team-orders client-id=<default>
+        set producer_byte_rate=20MB/s consumer_byte_rate=40MB/s user=team-orders
+    """)
+    stage.plan().apply().raise_for_errors()
+    assert in_memory.quotas.describe().as_text(window(100, "")) == QUOTAS.strip("\n")
+    assert "⊘" not in in_memory.quotas.describe(user="team-orders").as_text()
+    assert in_memory.quotas.describe().columns == schemas.QUOTAS.names

@@ -9,6 +9,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.commands.options import read_selectors
+from tests.dangerous_plans import applied
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_a_quota_on_a_host_name_may_be_of_any_address(cluster) -> None:
         assert (assumed["value"].to_pylist(), assumed.notes) == ([None], (said,))
         assert said in repr(assumed).replace("\n", " ")
     finally:
-        cluster.apply(cluster.rollback(plan.plan_id), allow=["connection_creation_rate"]).raise_for_errors()
+        applied(cluster.rollback(plan.plan_id)).raise_for_errors()
 
 
 @pytest.mark.parametrize("asked", ["user~={user}*", "user~={user}* user={user}", "user={user}"])
@@ -190,7 +191,7 @@ def defaults(cluster):
     stage = cluster.new_stage()
     stage.remove_quota("producer_byte_rate", user=kn.DEFAULT)
     stage.remove_quota("producer_byte_rate", **both)
-    stage.plan(reason="the test is over").apply(allow=["producer_byte_rate"]).raise_for_errors()
+    applied(stage.plan(reason="the test is over")).raise_for_errors()
 
 
 @pytest.mark.parametrize("times", [1, 9], ids=["few", "many"])
@@ -272,7 +273,7 @@ def nul(cluster, defaults):
     stage = cluster.new_stage()
     for key, entity in limits.items():
         stage.remove_quota(key, **entity)
-    stage.plan(reason="the test is over").apply(allow=[*limits]).raise_for_errors()
+    applied(stage.plan(reason="the test is over")).raise_for_errors()
 
 
 @pytest.mark.parametrize("more", [0, 9], ids=["few", "many"])

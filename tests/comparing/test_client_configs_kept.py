@@ -14,6 +14,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET
 from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.state.snapshots import Snapshot, snapshot
+from tests.dangerous_plans import applied
 from tests.history.hours import at, configs_of, quotas_of
 from tests.hostile_names import HOSTILE
 
@@ -183,7 +184,7 @@ def put(cluster: kn.Cluster, user: str, **entries: str | None) -> None:
             stage.reset_client_config(name, user=user)
         else:
             stage.set_client_config(name, value, user=user)
-    cluster.apply(stage.plan("a test"), allow=["acks"]).raise_for_errors()
+    applied(stage.plan("a test")).raise_for_errors()
 
 
 @pytest.mark.broker
@@ -211,7 +212,7 @@ def test_from_staging_to_production(cluster: kn.Cluster, other: kn.Cluster, uniq
     [row] = [row for row in found.to_arrow().to_pylist() if row["resource"] == f"user={user}"]
     assert (row["kind"], row["key"], row["state"], row["a"]) == ("client-config", "acks", "removed", "1")
     plan = found.stage(onto="b", rows=row["row"]).plan("promoted")
-    other.apply(plan, allow=["acks"]).raise_for_errors()
+    other.apply(plan, allow=f"acks user={user}").raise_for_errors()
     assert other.client_configs.describe(user=user).to_arrow()["value"].to_pylist() == ["1"]
     assert f"user={user}" not in {row["resource"] for row in kn.diff(cluster, other).to_arrow().to_pylist()}
 
@@ -233,4 +234,4 @@ def test_history_and_policy_on_a_live_cluster(
     stage = cluster.new_stage()
     stage.set_client_config("acks", "1", user=unique(user))
     with pytest.raises(kn.PlanRefused, match="breaks durable"):
-        cluster.apply(stage.plan("a test"), allow=["acks"], policy=durable)
+        applied(stage.plan("a test"), policy=durable)

@@ -145,11 +145,11 @@ def test_a_plan_beside_a_cluster(cluster, kafka, kadmin, unique, tmp_path: Path)
     assert [tuple(r[n] for n in ("resource", "key", "state", "a", "b")) for r in json.loads(kadmin(*line)[1])] == wanted
     cluster.apply(plan).raise_for_errors()
     eventually(lambda: json.loads(kadmin(*line)[1]), [])
-    assert len(kn.diff(f"plan:{plan.id[:12]}", cluster)) == 0
+    assert len(kn.diff(f"plan:{plan.id[:8]}", cluster)) == 0
     hold(cluster, {alice: "7MB/s", bob: "1MB/s"})
     eventually(lambda: [row["b"] for row in json.loads(kadmin(*line)[1])], ["7000000", "1000000"])
     shown = kadmin(*line[:-1])[1].splitlines()
-    assert shown[:2] == ["2 differences: 1 only in b, 1 changed", f"a: plan {plan.id[:12]} (cluster {cluster.id})"]
+    assert shown[:2] == ["2 differences: 1 only in b, 1 changed", f"a: plan {plan.id[:8]} (cluster {cluster.id})"]
 
 
 WRONG = {

@@ -337,6 +337,4 @@ def test_signs_have_colours_in_a_terminal_and_in_lab():
     assert re.findall(r'<span class="kadmin-(\w+)" title="(\w+)">(.)</span>', page) == [
         ("bad", "failed", "✗"), ("fair", "warning", "!"), ("good", "ok", "✓"), ("dim", "absent", "-"),
     ]  # fmt: skip
-    assert (
-        '<tr class="kadmin-below"><td></td><td colspan="2"><code>kafka-acls.sh --add --cluster</code></td></tr>' in page
-    )
+    assert '<tr class="kadmin-below"><td></td><td></td><td><code>kafka-acls.sh --add --cluster</code></td></tr>' in page

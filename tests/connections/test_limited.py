@@ -14,6 +14,7 @@ from kadmin_nb.admin.first_contact import limit_failure
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.local import LocalKafka
+from tests.dangerous_plans import applied
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
@@ -33,11 +34,11 @@ def set_to(cluster: kn.Cluster, line: str, kind: str, key: str) -> Iterator[None
     """With that quota or config, and without it afterwards, over a connection that was there before."""
     stage = cluster.new_stage()
     stage.add(line, kind=kind)
-    outcomes = cluster.apply(stage.plan(), allow=[key]).raise_for_errors()
+    outcomes = applied(stage.plan("a test")).raise_for_errors()
     try:
         yield
     finally:
-        cluster.apply(cluster.rollback(outcomes.plan_id), allow=[key]).raise_for_errors()
+        applied(cluster.rollback(outcomes.plan_id)).raise_for_errors()
 
 
 def opened(kafka: LocalKafka) -> socket.socket:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kadmin_nb.admin.ports import NOT_KEPT_OUT
+from kadmin_nb.admin.ports import not_locked
 from kadmin_nb.errors import KadminError, Locked, PlanRefused
 from kadmin_nb.model.changes import Refusal
 
@@ -68,19 +68,19 @@ class Lease:
 def had(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
     """The lease, or one with a note where it cannot be had; LOCKED while another's is alive."""
     if not kafka.locks:
-        return Lease(kafka, None, f"{NOT_KEPT_OUT}; no lock: no topic may be made")
+        return Lease(kafka, None, not_locked("no topic may be made"))
     try:
         lease: Lease = kafka.request("take the lease", lambda _: _taken(kafka, plan_id, holder, steal))
     except PlanRefused:
         raise
     except KadminError as exc:
-        return Lease(kafka, None, f"{NOT_KEPT_OUT}; no lock: {exc}")
+        return Lease(kafka, None, not_locked(str(exc)))
     return lease
 
 
 def _taken(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
     held = kafka.cluster.leases.get("")
     if isinstance(held, Record) and held.expires > kafka.boottime() and not steal:
-        raise Locked(f"{held.holder} holds the lease for plan {held.plan_id[:12]}", code="LOCKED")
+        raise Locked(f"{held.holder} holds the lease for plan {held.plan_id[:8]}", code="LOCKED")
     record = kafka.cluster.leases[""] = Record(holder, plan_id, kafka.boottime() + SECONDS)
     return Lease(kafka, record)

@@ -387,3 +387,12 @@ def test_an_answer_has_the_styles_of_what_is_in_it() -> None:
     styled = set(re.findall(r"\.(kadmin-\w+)", Path(markup.__file__).with_name("answer.css").read_text()))
     assert set(re.findall(r"\.(kadmin-\w+)", table)) >= classes & styled
     assert "kadmin-pill" not in table
+
+
+def test_a_bar_is_in_its_cell_and_not_the_cell() -> None:
+    """The column of bars was a bar itself, eight pixels high, and what it said could not be read."""
+    row = {"broker": 1, "key": RATE, "bucket_user": "a", "bucket_client_id": "", "level": "USER", "limit": 4e6,
+           "windows_unknown": 0, "peak": 3.4e6, "utilisation": 85.0, "throttle_ms": 0.0}  # fmt: skip
+    page = kn.Answer(schemas.table(schemas.NEAR, [row])).as_html()
+    bar = '<td class="kadmin-use"><span class="kadmin-bar kadmin-fair"><i style="width:85%"></i></span> 85 %</td>'
+    assert bar in page

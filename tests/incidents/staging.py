@@ -23,7 +23,7 @@ from kadmin_nb.model.quota_keys import text_of
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.state import History
 from tests.cluster.conftest import PLUGINS
-from tests.dangerous_plans import applied, keys
+from tests.dangerous_plans import allowances, applied
 from tests.incidents import clients
 from tests.waiting import eventually
 
@@ -74,7 +74,7 @@ class Scene:
 
     def _take_back(self, outcomes: Outcomes) -> None:
         plan = self.cluster.rollback(outcomes.plan_id)
-        self.cluster.apply(plan, allow=keys(plan)).raise_for_errors()
+        self.cluster.apply(plan, allow=allowances(plan)).raise_for_errors()
 
     def topic(self, replicas: Sequence[Sequence[int]] = ((1,), (2,), (3,))) -> str:
         """A topic whose partitions have these replicas, the first of each its leader."""

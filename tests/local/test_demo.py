@@ -50,11 +50,12 @@ def test_it_ends_with_the_kernel(state):
     """After a week of demos the machine had nine Kafkas, and nine that sent to none of them."""
     with subprocess.Popen([sys.executable, "-c", NOTEBOOK], stdin=-1, stdout=-1, text=True) as kernel:
         assert kernel.stdout.readline() == "True\n"
-        assert living(state) == [True, True]
-        pids = [int((state / name / "pid").read_text().split()[0]) for name in ("node-1", "traffic")]
+        (own,) = state.parent.glob("python-*")
+        assert living(own) == [True, True]
+        pids = [int((own / name / "pid").read_text().split()[0]) for name in ("node-1", "traffic")]
         kernel.kill()
     eventually(lambda: [is_over(pid) for pid in pids], [True, True])
-    eventually(state.exists, False)
+    eventually(own.exists, False)
 
 
 def test_four_answers_and_it_stays(state):

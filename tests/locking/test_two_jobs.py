@@ -200,6 +200,6 @@ def test_who_was_stopped_for_a_moment_sends_nothing_over_the_one_who_stole(job, 
     code, said, complained = ended(stopped)
     assert (code, "1 skipped" in said) == (1, True)
     assert re.search(
-        rf" took the lease for plan {plans[2000].id[:12]} at .*: plan {plans[1000].id[:12]} stops here", complained
+        rf" took the lease for plan {plans[2000].id[:8]} at .*: plan {plans[1000].id[:8]} stops here", complained
     )
     assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [2000.0]

@@ -23,6 +23,7 @@ from kadmin_nb.cluster.exposition import serve, text_of
 from kadmin_nb.cluster.scrapes import ClusterCollector
 from kadmin_nb.errors import ConnectionFailed
 from kadmin_nb.frames import schemas
+from tests.dangerous_plans import applied
 from tests.notebook.conftest import notebook  # noqa: F401  # a fixture
 from tests.terminal.conftest import kadmin, live  # noqa: F401  # fixtures
 from tests.terminal.pseudo_terminal import MAIN
@@ -52,7 +53,7 @@ def user(cluster: kn.Cluster, unique: Callable[[str], str]) -> Iterator[str]:
 def change(cluster: kn.Cluster, staged: Callable[[kn.Stage], object]) -> None:
     stage = cluster.new_stage()
     staged(stage)
-    stage.plan("a test").apply(allow=KEY).raise_for_errors()
+    applied(stage.plan("a test")).raise_for_errors()
 
 
 def series(text: str) -> dict[tuple[str, ...], float]:

@@ -33,7 +33,7 @@ def test_a_plan_shows_whom_it_touches_and_can_still_be_applied(live, unique):
     assert found.to_pandas()[["user", "effect", "value_after"]].values.tolist() == [[user, "becomes limited", 1e6]]
     assert (found.backtest, found.stalls) == (None, None)
     shown = repr(plan)
-    assert shown.startswith("plan ")
+    assert shown.startswith("Plan ")
     assert shown.endswith(repr(found))
     outcomes = live("%kquota apply")
     assert outcomes.ok
@@ -48,7 +48,7 @@ def test_apply_knows_the_dangers_that_the_impact_showed(live, unique, tmp_path):
     plan = live(f"%kquota plan --impact seen --save {place} --reason tried")
     assert len(plan.dangers()) == len(kn.Plan.load(place).dangers()) == 1
     live.refused("%kquota apply")
-    outcomes = live("%kquota apply --allow producer_byte_rate")
+    outcomes = live(f"%kquota apply --allow 'producer_byte_rate user={user}'")
     assert outcomes.ok
     assert outcomes.plan_id == plan.id
 

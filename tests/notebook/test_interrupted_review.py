@@ -68,7 +68,7 @@ def test_an_interrupt_of_the_kernel_stops_between_two_requests(kafka: LocalKafka
     while "stopping after the current request" not in str(client.get_iopub_msg(timeout=60)["content"]):
         pass
     assert _printed(client, "gate.set(); review.wait(30); print(review.status)").splitlines()[1:3] == [
-        f"Interrupted: plan {_printed(client, 'print(review.plan.id[:12])')} was stopped, between two requests",
+        f"Interrupted: plan {_printed(client, 'print(review.plan.id[:8])')} was stopped, between two requests",
         "Hint: Resume continues, Roll back undoes what was done.",
     ]
     assert _printed(client, "review.apply(); review.wait(30); print(review.outcomes.ok)") == "True"

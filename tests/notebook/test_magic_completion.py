@@ -26,7 +26,6 @@ LINES = [
     ("%kconfig describe bro", "bro", ["broker-logger=", "broker="]),
     ("%kconfig set topic=orders retention", "retention", ["retention.bytes=", "retention.ms="]),
     ("%kadmin quota set --al", "--al", ["--allow", "--allow-unknown"]),
-    ("%kconfig apply --allow min.i", "min.i", ["min.insync.replicas"]),
     ("%kadmin lo", "lo", ["local"]),
     ("%kplan ver", "ver", ["verify"]),
     ("%%kquota --rea", "--rea", ["--reason"]),

@@ -63,7 +63,7 @@ def test_a_line_that_applies_the_plan_of_a_review_shows_in_it(live, cluster, sta
     assert usable(review) == ["Verify", "Roll back"]
     assert (states_of_rows(review), review.status) == (
         [VERIFIED],
-        f"plan {review.plan.id[:12]}: 1 verified on 1 broker",
+        f"plan {review.plan.id[:8]}: 1 verified on 1 broker",
     )
     assert review.remark == ""
 

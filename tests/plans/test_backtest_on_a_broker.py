@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
+from tests.dangerous_plans import applied
 from tests.logged_requests import requests_of
 from tests.waiting import eventually
 
@@ -98,7 +99,7 @@ def test_the_broker_throttles_whom_the_backtest_named_and_as_long(
         for thread in threads:
             thread.join(90)
     finally:
-        cluster.apply(cluster.rollback(done.plan_id), allow=("producer_byte_rate",))
+        applied(cluster.rollback(done.plan_id))
     usage = pa.concat_tables([burst.usage(), steady.usage()])
     found = {row["bucket_client_id"]: row for row in kn.usage.backtest(plan, usage).to_arrow().to_pylist()}
     first = (found[burst.client_id]["first_throttled"] - datetime(2026, 5, 1, 12, tzinfo=UTC)).total_seconds()

@@ -304,9 +304,9 @@ def test_ctrl_c_stops_between_two_requests(when, scene, applied, tells):
     stopped = applied(plan, nth(points, when, 2), "SIGINT")
     assert stopped.code == 130
     assert stopped.points.count("before an answer") == 2
-    assert f"plan {plan.id[:12]}: 2 verified, 4 skipped" in stopped.said
+    assert f"plan {plan.id[:8]}: 2 verified, 4 skipped" in stopped.said
     assert "stopped before it was sent" in stopped.said
-    short = plan.id[:12]
+    short = plan.id[:8]
     assert (
         f"plan {short} was stopped by Ctrl-C, between two requests\nHint: kadmin-nb plan apply {short}" in stopped.said
     )
@@ -322,8 +322,8 @@ def test_a_second_ctrl_c_stops_at_once(scene, applied, tells):
     points, plan = scene.points(applied, lock=True), scene.plan()
     stopped = applied(plan, nth(points, "before an answer", 3), "SIGINT", "SIGINT", lock=True)
     assert stopped.code == 130
-    assert f"Interrupted: plan {plan.id[:12]} was stopped by Ctrl-C, at once" in stopped.said
-    assert f"plan apply {plan.id[:12]} continues" in stopped.said
+    assert f"Interrupted: plan {plan.id[:8]} was stopped by Ctrl-C, at once" in stopped.said
+    assert f"plan apply {plan.id[:8]} continues" in stopped.said
     state = journals().find(plan.id).state
     assert (len(state.in_doubt), len(state.unsettled), state.verified) == (1, 3, set())
     scene.cluster.port.lease("another plan", "somebody else").release()  # the lock was given back

@@ -156,7 +156,7 @@ def test_a_deletion_is_told_to_be_for_ever(kafka):
     back = undoing(kafka, plan, pages)
     assert [(c.op, str(c.resource), c.key) for c in back.changes] == [(DELETE, "user=carol", SHA_512)]
     lost = "1 row cannot be restored: its old value is sensitive and was never seen"
-    assert back.reason == f"roll back {plan.id[:12]}; {lost}"
+    assert back.reason == f"roll back {plan.id[:8]}; {lost}"
 
 
 def test_one_that_is_not_there_is_not_deleted(kafka):

@@ -14,7 +14,7 @@ from kadmin_magics.notebook_verbs import entry_point
 import kadmin_nb as kn
 from kadmin_nb.commands import run, terminal
 from tests.command_result import CommandResult
-from tests.dangerous_plans import applied, keys
+from tests.dangerous_plans import allowances, applied
 from tests.plans.plan_rows import rows
 from tests.waiting import eventually
 
@@ -58,30 +58,30 @@ def test_the_terminal_refuses_until_the_key_is_allowed(kadmin, cluster, safe, te
     change = ("config", "set", f"{MIN_ISR}=1", f"topic={safe}")
     looked = kadmin(*change)
     assert looked.code == 0
-    assert f"danger: row 1, topic={safe} {MIN_ISR}: 3 becomes 1: " in looked.out
+    assert f"! topic={safe} {MIN_ISR}: 3 becomes 1: " in looked.out
     tells.clear()
     refused = kadmin(*change, "--apply")
     assert refused.code == 5
-    assert refused.err.startswith(f"Dangerous: row 1, topic={safe} {MIN_ISR}: 3 becomes 1: ")
-    lifting = f"plan with --reason WHY and apply with --allow {MIN_ISR}."
-    assert f"Hint: Nothing was sent. To apply it anyway, {lifting}" in refused.err
-    why = kadmin(*change, "--apply", "--allow", MIN_ISR)
+    assert refused.err.startswith(f"Dangerous: topic={safe} {MIN_ISR}: 3 becomes 1: ")
+    row = f"{MIN_ISR} topic={safe}"
+    assert f"to apply it anyway: --allow '{row}' and --reason WHY." in refused.err
+    why = kadmin(*change, "--apply", "--allow", row)
     assert (why.code, why.err.splitlines()[0]) == (
         2,
         "UsageError: a dangerous plan needs a reason, which its journal keeps",
     )
-    typo = kadmin(*change, "--apply", "--reason", "a test", "--allow", "min.insync.replica")
-    assert (typo.code, "Did you mean min.insync.replicas?" in typo.err) == (2, True)
-    assert kadmin(*change, "--allow", MIN_ISR).code == 2
+    typo = kadmin(*change, "--apply", "--reason", "a test", "--allow", MIN_ISR)
+    assert (typo.code, f"Hint: Nothing was sent. It is --allow '{row}'." in typo.err) == (2, True)
+    assert kadmin(*change, "--allow", row).code == 2
     assert value_of(cluster, safe) == "3"
-    assert kadmin(*change, "--apply", "--allow", MIN_ISR, "--reason", "a test").code == 0
+    assert kadmin(*change, "--apply", "--allow", row, "--reason", "a test").code == 0
     assert value_of(cluster, safe) == "1"
 
 
 def test_a_saved_plan_shows_it_and_its_journal_keeps_the_word(kadmin, cluster, safe):
     """The one who reviewed the file saw a row of forty, and not what it did."""
     assert kadmin("config", "set", f"{MIN_ISR}=2", f"topic={safe}", "--reason", "a test", "--save", "p.json").code == 0
-    assert f"danger: row 1, topic={safe} {MIN_ISR}: 3 becomes 2" in kadmin("plan", "show", "p.json").out
+    assert f"! topic={safe} {MIN_ISR}: 3 becomes 2" in kadmin("plan", "show", "p.json").out
     for face in ("cell", "python", "kafka-configs", "markdown"):
         assert "3 becomes 2" in kadmin("plan", "show", "p.json", "--print", face).out
     assert rows(kn.Plan.load("p.json").dangers(), "row", "key", "danger") == [(1, MIN_ISR, "durability")]
@@ -91,9 +91,11 @@ def test_a_saved_plan_shows_it_and_its_journal_keeps_the_word(kadmin, cluster, s
     assert kadmin("plan", "show", "p.json", "--warnings", "--impact", "x.csv").code == 2
     assert kadmin("plan", "apply", "p.json").code == 5
     assert kadmin("plan", "log", "p.json").code == 1
-    assert kadmin("plan", "apply", "p.json", "--allow", MIN_ISR).code == 0
+    assert kadmin("plan", "apply", "p.json", "--allow", f"{MIN_ISR} topic={safe}").code == 0
     said = [json.loads(row["details"] or "{}") for row in json.loads(kadmin("plan", "log", "p.json", "--json").out)]
-    assert [(one["allowed"], one["reason"]) for one in said if "allowed" in one] == [([MIN_ISR], "a test")]
+    assert [(one["allowed"], one["reason"]) for one in said if "allowed" in one] == [
+        ([f"{MIN_ISR} topic={safe}"], "a test")
+    ]
     back = kadmin("plan", "rollback", "p.json", "--apply")
     assert (back.code, value_of(cluster, safe)) == (0, "3")
 
@@ -104,10 +106,10 @@ def test_a_rollback_that_weakens_is_judged_like_any_plan(cluster, safe):
     stage.set_config(MIN_ISR, 5, topic=safe)
     outcomes = stage.plan().apply().raise_for_errors()
     back = cluster.rollback(outcomes.plan_id)
-    assert keys(back) == [MIN_ISR]
+    assert allowances(back) == [f"{MIN_ISR} topic={safe}"]
     with pytest.raises(kn.errors.Dangerous, match="5 becomes 3"):
         back.apply()
-    assert back.apply(allow=MIN_ISR).ok
+    assert applied(back).ok
 
 
 def test_a_note_that_was_taken_out_of_the_file_does_not_let_it_through(cluster, safe, place):
@@ -120,7 +122,7 @@ def test_a_note_that_was_taken_out_of_the_file_does_not_let_it_through(cluster, 
     assert [note["kind"] for note in document["notes"]] == ["danger"]
     Path("p.json").write_text(json.dumps(document | {"notes": []}))
     edited = kn.Plan.load("p.json")
-    assert keys(edited) == [MIN_ISR]
+    assert allowances(edited) == [f"{MIN_ISR} topic={safe}"]
     with pytest.raises(kn.errors.Dangerous):
         cluster.apply(edited)
 
@@ -137,7 +139,7 @@ def test_a_notebook_refuses_without_asking_anybody(kafka, cluster, safe):
         assert f"topic={safe} {MIN_ISR}: 3 becomes 1" in plan._repr_html_()
         with pytest.raises(kn.errors.Dangerous):
             run(["apply"], session, "%kconfig", kconfig)
-        assert run(["apply", "--allow", MIN_ISR], session, "%kconfig", kconfig).value.ok
+        assert run(["apply", "--allow", f"{MIN_ISR} topic={safe}"], session, "%kconfig", kconfig).value.ok
         assert value_of(cluster, safe) == "1"
     finally:
         session.close()
@@ -166,7 +168,7 @@ def test_a_reset_is_judged_by_what_the_brokers_keep_in_hours(kafka, cluster, top
     stage.set_config(RETENTION, 30 * 86_400_000, topic=topic)
     stage.set_config("log.retention.ms", 10 * 86_400_000, broker=1)
     plan = stage.plan()
-    assert keys(plan) == []
+    assert allowances(plan) == []
     plan.apply().raise_for_errors()
     stage.discard()
     stage.reset_config(RETENTION, topic=topic)

@@ -296,10 +296,13 @@ def test_a_limit_lifted_from_everyone_is_dangerous(kafka, staged, says):
 # -- the gate
 
 
+ALLOWED = f"{MIN_ISR} topic=t"
+
+
 def gated(kafka: FakeKafka, plan: kn.Plan, pages: Pages, *allow: str) -> list[str]:
     """The states of the rows, applied as `Cluster.apply` does it."""
     journal = pages.opened()
-    gate = Gate(kafka, plan, nowhere, allow)
+    gate = Gate(kafka, plan, nowhere, allow, plan.reason)
     return [outcome.state for outcome in executor.apply(kafka, plan, journal, hooks=Hooks(gate=gate.pass_)).outcomes]
 
 
@@ -316,10 +319,11 @@ def test_nothing_is_sent_unconfirmed(kafka):
     with pytest.raises(kn.errors.Dangerous) as refused:
         gated(kafka, plan, Pages())
     assert str(refused.value) == (
-        "row 1, topic=t min.insync.replicas: 3 becomes 1: writes are acknowledged with fewer replicas, and are "
-        "lost with them"
+        "topic=t min.insync.replicas: 3 becomes 1: writes are acknowledged with fewer replicas, and are lost with them"
     )
-    assert refused.value.hint == "Nothing was sent. To apply it anyway: allow=['min.insync.replicas']."
+    assert refused.value.hint == (
+        "Nothing was sent. Correct it or leave it out; to apply it anyway: allow=['min.insync.replicas topic=t']."
+    )
     assert refused.value.code == "DANGEROUS"
     assert rows(refused.value.rows, "row", "key", "danger") == [(1, MIN_ISR, "durability")]
     assert not [call for call in kafka.alters if not call.validate_only]
@@ -327,33 +331,35 @@ def test_nothing_is_sent_unconfirmed(kafka):
 
 
 @pytest.mark.parametrize(
-    ("allow", "says", "hint"),
+    ("allow", "says"),
     [
-        ("min.insync.replica", "is allowed, but no row of the plan has it", "Did you mean min.insync.replicas?"),
-        ("*", "is allowed, but no row of the plan has it", "Did you mean min.insync.replicas?"),
+        ("min.insync.replica topic=t", "is allowed, but no row of the plan is that"),
+        ("*", "is allowed, but no row of the plan is that"),
+        (MIN_ISR, "alone names no row, and would let every row of that key through"),
+        (f"{MIN_ISR} topic=other", "is allowed, but no row of the plan is that"),
     ],
 )
-def test_an_allowance_of_another_key_is_a_typo(kafka, allow, says, hint):
-    """I allowed the wrong key, and learned it from the refusal of the right one."""
+def test_an_allowance_of_another_row_or_of_a_key_alone_is_refused(kafka, allow, says):
+    """I allowed retention.ms for the one topic that was meant, and it went through for the other, too."""
     with pytest.raises(kn.UsageError, match=says) as refused:
-        gated(kafka, dangerous(kafka), Pages(), MIN_ISR, allow)
-    assert (refused.value.hint or "").endswith(hint)
+        gated(kafka, dangerous(kafka), Pages(), ALLOWED, allow)
+    assert refused.value.hint == f"Nothing was sent. It is allow=[{ALLOWED!r}]."
     assert not kafka.alters
 
 
 def test_a_dangerous_plan_says_why(kafka):
     """The journal had who, and when, and not why."""
     with pytest.raises(kn.UsageError, match="a dangerous plan needs a reason"):
-        gated(kafka, dangerous(kafka, None), Pages(), MIN_ISR)
+        gated(kafka, dangerous(kafka, None), Pages(), ALLOWED)
     assert not kafka.alters
 
 
 def test_what_was_allowed_is_in_the_journal_and_holds_for_a_resume(kafka):
     """The resume at night wanted a word that the one on duty could not give."""
     plan, pages = dangerous(kafka), Pages()
-    assert gated(kafka, plan, pages, MIN_ISR) == ["verified", "verified"]
+    assert gated(kafka, plan, pages, ALLOWED) == ["verified", "verified"]
     [run] = [record for record in pages.opened().before if record.kind == replay.RUN]
-    assert (run.says["allowed"], run.says["reason"]) == ([MIN_ISR], "less is enough")
+    assert (run.says["allowed"], run.says["reason"]) == ([ALLOWED], "less is enough")
     hold(kafka, {}, {("topic=t", MIN_ISR): "3"})
     kafka.cluster.settle()
     assert gated(kafka, plan, pages) == ["verified", "unchanged"]
@@ -366,8 +372,8 @@ def test_what_was_allowed_is_in_the_journal_and_holds_for_a_resume(kafka):
 def test_the_second_run_of_a_job_needs_no_other_words(kafka):
     """The nightly job allowed what it had done the night before, and failed over it."""
     plan = dangerous(kafka)
-    gated(kafka, plan, Pages(), MIN_ISR)
-    assert gated(kafka, plan, Pages(), MIN_ISR) == ["unchanged", "unchanged"]
+    gated(kafka, plan, Pages(), ALLOWED)
+    assert gated(kafka, plan, Pages(), ALLOWED) == ["unchanged", "unchanged"]
     assert gated(kafka, plan, Pages()) == ["unchanged", "unchanged"]
 
 

@@ -170,7 +170,7 @@ def test_a_free_text_with_a_secret_is_refused_before_it_is_written(kadmin, clust
     policy = typed("policies.py", f"def r(configs):\n    {json.dumps(text)}\n    return configs[:0]\n")
     for words in (
         [*change, "--save", "p.json", "--reason", text],
-        [*change, "--apply", "--allow", "retention.ms", "--reason", text],
+        [*change, "--apply", "--allow", f"retention.ms topic={topic}", "--reason", text],
         [*change, "--policy", policy, "--save", "p.json"],
         ["config", "set", f"client.note={text}", f"topic={topic}", "--save", "p.json"],
         ["config", "set", f"retention.ms={text}", f"topic={topic}", "--save", "p.json"],
@@ -251,7 +251,7 @@ def test_a_secret_by_reference_is_carried_out_and_is_nowhere(
         f"{key}=env:REFERRED",
     ]
     kadmin(*change, "--save", "p.json", "--out", "p.csv", place=place, ends=(0,))
-    kadmin("plan", "apply", "p.json", "--allow", key, "--out", "o.json", place=place, ends=(0,))
+    kadmin("plan", "apply", "p.json", "--allow", f"{key} broker=1", "--out", "o.json", place=place, ends=(0,))
     for words in (
         ["config", "describe", "broker=1", "--out", "c.parquet"],
         ["export", "--out", "all.yaml"],

@@ -22,12 +22,12 @@ def _plan(key: str, before: float | None, after: float) -> kn.Plan:
 @pytest.mark.parametrize(
     ("key", "before", "after", "message"),
     [
-        (RATE, None, 5, "at 5 B/s one request of 16 KiB takes 54.6 min; was 5MB/s meant?"),
-        (RATE, 5e6, 5, "at 5 B/s one request of 16 KiB takes 54.6 min; was 5MB/s meant?"),
-        ("consumer_byte_rate", None, 200, "at 200 B/s one request of 16 KiB takes 81.9 s; was 200MB/s meant?"),
-        (RATE, 5e6, 5e3, "5 MB/s becomes 5 kB/s, a 1,000th; was a unit forgotten?"),
-        (RATE, 5e6, 5e9, "5 MB/s becomes 5 GB/s, 1,000 times as much; was a unit forgotten?"),
-        ("request_percentage", 50, 0.05, "50 % becomes 0.05 %, a 1,000th; was a unit forgotten?"),
+        (RATE, None, 5, "one request of 16 KiB would take 54.6 min at 5 B/s. Was 5MB/s meant?"),
+        (RATE, 5e6, 5, "one request of 16 KiB would take 54.6 min at 5 B/s. Was 5MB/s meant?"),
+        ("consumer_byte_rate", None, 200, "one request of 16 KiB would take 81.9 s at 200 B/s. Was 200MB/s meant?"),
+        (RATE, 5e6, 5e3, "5 MB/s becomes 5 kB/s, a 1,000th. Was a unit forgotten?"),
+        (RATE, 5e6, 5e9, "5 MB/s becomes 5 GB/s, 1,000 times as much. Was a unit forgotten?"),
+        ("request_percentage", 50, 0.05, "50 % becomes 0.05 %, a 1,000th. Was a unit forgotten?"),
     ],
 )
 def test_a_limit_that_looks_like_a_slip_is_dangerous(key, before, after, message) -> None:

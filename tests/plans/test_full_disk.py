@@ -229,12 +229,12 @@ def test_rows_that_were_sent_are_shown_with_the_way_to_go_on(plan, apply, cluste
         code, out, err = apply(plan, no_more_than(end - 20))
         place = tmp_path / f"state-{number}" / "journal" / cluster.id / f"{plan.id}.jsonl"
         assert f"the journal {place} cannot be written: File too large" in err
-        shown[number] = code, out.partition("\n")[0], f"plan apply {plan.id[:12]}" in err
+        shown[number] = code, out.partition("\n")[0], f"plan apply {plan.id[:8]}" in err
         code, out, err = apply(plan)
         assert (code, "0 unverified" in out, err) == (0, False, "")
         assert rows(cluster.verify(plan), "state") == [("verified",)] * 180
         cluster.rollback(plan).apply(lock=False).raise_for_errors()
-    title = f"plan {plan.id[:12]}: "
+    title = f"plan {plan.id[:8]}: "
     assert shown == {
         0: (5, "", False),
         1: (5, "", False),
@@ -287,11 +287,11 @@ def test_a_journal_that_is_gone_at_the_end_is_told(spoil, plan, apply, monkeypat
     code, out, err = apply(plan)
     assert (code, out.partition("\n")[0], "journal" in out) == (
         4,
-        f"plan {plan.id[:12]}: 180 verified on 1 broker",
+        f"plan {plan.id[:8]}: 180 verified on 1 broker",
         False,
     )
     assert err.startswith(
-        f"PartlyFailed: plan {plan.id[:12]} can be neither resumed nor rolled back: its journal {place} was "
+        f"PartlyFailed: plan {plan.id[:8]} can be neither resumed nor rolled back: its journal {place} was "
         "removed, cut or replaced while the plan was applied\nHint: Changes that were sent stay. "
         "kadmin-nb plan verify FILE shows what"
     )

@@ -10,6 +10,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.plans.execution import executor
+from tests.dangerous_plans import applied
 from tests.double import FakeKafka
 from tests.plans.simulation import Pages, plan_of
 
@@ -60,7 +61,7 @@ def test_no_verb_of_a_plan_makes_the_collector_walk_over_its_rows(cluster, uniqu
         with collections() as walks:
             run()
         counts[verb] = len(walks)
-    cluster.rollback(plan.id).apply(allow=RATE).raise_for_errors()
+    applied(cluster.rollback(plan.id)).raise_for_errors()
     assert {verb: count for verb, count in counts.items() if count > 20} == {}
 
 

@@ -115,9 +115,9 @@ def test_a_topic_that_is_created_again_between_plan_and_apply(cluster, kafka, to
     delete_topic(AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0}), topic)
     make_topic(kafka, topic)
     with pytest.raises(kn.Conflict) as refused:
-        plan.apply(allow=["retention.ms"])
+        plan.apply(allow=f"retention.ms topic={topic}")
     assert str(refused.value) == f"topic={topic} {ANEW}: plan again"
     assert tells == []
     again = live_of(plan).plan_again(plan, None)
     assert again.changes[0].topic_id not in (None, topic_id)
-    assert rows(again.apply(allow=["retention.ms"]), "state") == [("verified",)]
+    assert rows(again.apply(allow=f"retention.ms topic={topic}"), "state") == [("verified",)]

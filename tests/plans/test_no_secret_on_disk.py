@@ -293,7 +293,7 @@ def test_the_terminal_with_a_reference(kadmin, clean_broker, silence):
     said = [kadmin(*change, "--save", "p.json", "--out", "p.csv", "--reason", "rotation"), kadmin(*change, "--json")]
     faces = ("cell", "python", "kafka-configs", "markdown")
     said += [kadmin("plan", "show", "p.json", "--print", face) for face in faces]
-    said += [kadmin("plan", "apply", "p.json", "--allow", KEY, "--out", "o.json")]
+    said += [kadmin("plan", "apply", "p.json", "--allow", f"{KEY} broker=1", "--out", "o.json")]
     said += [kadmin("plan", "log", "p.json", "--json")]
     said += [kadmin("config", "describe", "broker=1", "--out", f"c.{kind}") for kind in ("csv", "parquet", "json")]
     assert [one.code for one in said] == [0] * len(said), said
@@ -320,7 +320,7 @@ import logging, os; logging.basicConfig(level=logging.DEBUG); s = os.environ['CA
 %kconfig discard
 %kconfig set {key}=env:CANARY broker=1
 %kconfig plan --reason rotation
-%kconfig apply --allow {key}
+%kconfig apply --allow '{key} broker=1'
 %kconfig set {key}={{s}} broker=1
 %kconfig plan"""
 

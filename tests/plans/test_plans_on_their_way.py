@@ -69,8 +69,8 @@ def test_a_plan_that_is_made_while_another_is_on_its_way_says_so(busy: Busy) -> 
     assert rows(second.warnings(), "warning", "message") == [
         (
             "behind",
-            f"{before['1000']} rows still have the value before plan {first.id[:12]}, which was sent and not yet seen "
-            f"on every broker: plan again when plan verify {first.id[:12]} shows it everywhere",
+            f"{before['1000']} rows still have the value before plan {first.id[:8]}, which was sent and not yet seen "
+            f"on every broker: plan again when plan verify {first.id[:8]} shows it everywhere",
         )
     ]
     busy.catch_up()
@@ -90,7 +90,7 @@ def test_what_our_own_plan_has_made_meanwhile_is_no_change_of_others(busy: Busy,
     with pytest.raises(kn.Conflict) as refused:
         second.apply()
     assert str(refused.value) == (
-        f"{late} of 40 rows had the value before plan {first.id[:12]} when this plan was made, and have the value of "
+        f"{late} of 40 rows had the value before plan {first.id[:8]} when this plan was made, and have the value of "
         "that plan now"
     )
     assert refused.value.hint.startswith("Nothing was sent. Plan again and review.")
@@ -107,7 +107,7 @@ def test_a_broker_that_is_behind_is_no_change_of_others(busy: Busy) -> None:
     late = sum(change.old == "1000" for change in seen_everywhere.changes)
     with pytest.raises(kn.Conflict) as refused:
         second.apply()
-    short = first.id[:12]
+    short = first.id[:8]
     assert str(refused.value) == f"{late} of 40 rows still have the value before plan {short}: the broker is behind"
     assert refused.value.hint == (
         f"Nothing was sent. cluster.verify({short!r}, verify_timeout=60) waits until the brokers show it; "
@@ -132,7 +132,7 @@ def test_changes_of_others_are_told_beside_ours(busy: Busy) -> None:
     with pytest.raises(kn.Conflict) as refused:
         second.apply()
     ours, others = str(refused.value).split("; ", 1)
-    assert ours.startswith(f"{late - 1} of 40 rows had the value before plan {first.id[:12]}")
+    assert ours.startswith(f"{late - 1} of 40 rows had the value before plan {first.id[:8]}")
     assert others.startswith(f"{stranger.resource} {RATE} changed since the plan: was 1 kB/s")
 
 
@@ -159,5 +159,5 @@ def test_what_was_sent_after_the_plan_was_made_is_a_change_since(busy: Busy) -> 
     """My other notebook had set the limit in between, and the conflict named neither the value of before nor of now."""
     second = busy.plan(3000)
     busy.plan(2000).apply().raise_for_errors()
-    with pytest.raises(kn.Conflict, match=r"and 39 more of 40 rows changed since the plan: was 1 kB/s, is now 2 kB/s"):
+    with pytest.raises(kn.Conflict, match=r"and 39 more of 40 rows changed since the plan: 1 kB/s → 2 kB/s"):
         second.apply()

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 import kadmin_nb as kn
 from kadmin_nb.errors import printable
+from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import OK, Change, Edit, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.formats import PrintFormats, Subject
+from kadmin_nb.plans.plan_file import columns_of
 from kadmin_nb.plans.stage import Stage, edits_of
 from tests.dangerous_plans import applied
 from tests.hostile_names import HOSTILE
@@ -36,7 +38,8 @@ class Shown(PrintFormats):
         self.changes, self.head = tuple(changes), head
 
     def _subject(self) -> Subject:
-        return Subject.of_plan(self.changes, **self.head)
+        table = schemas.from_columns(schemas.PLAN, columns_of(self.changes))
+        return Subject(self.changes, True, f"{len(self.changes)} changes", table, self.head)
 
 
 @pytest.fixture
@@ -130,9 +133,9 @@ def test_formats_are_shown_as_they_are(stage):
         "--add-config producer_byte_rate=5000000\n"
     )
     assert repr(stage.to_markdown()) == (
-        "**Stage of 1 change**\n\n"
-        "| row | op | resource | key | wanted | note |\n| --- | --- | --- | --- | --- | --- |\n"
-        "| 1 | set | `user=alice client-id=<default>` | `producer_byte_rate` | `5000000` |  |\n"
+        "**1 staged change**\n\n"
+        "| row | op | who | key | wanted |\n| --- | --- | --- | --- | --- |\n"
+        "| 1 | set | `user=alice client-id=<default>` | `producer_byte_rate` | `5 MB/s` |\n"
     )
 
 
@@ -277,10 +280,10 @@ markdown = mistune.create_markdown(escape=False, plugins=["table", "strikethroug
 def test_no_name_fakes_a_row_of_the_table(name):
     """The pull request showed a row that was not in the plan."""
     entity = Entity.of({"user": name})
-    plan = Shown([Change(7, "set", entity, name, name, name, name, level="USER", note=name)], plan="id", reason=name)
+    plan = Shown([Change(7, "set", entity, name, "1", name, name, level="USER", note=name)], plan="id", reason=name)
     page = Page(markdown(plan.to_markdown()))
     assert page.tags <= TAGS
-    shown = ["7", "set", printable(str(entity)), *[printable(name)] * 3, "USER", "not possible", printable(name)]
+    shown = ["~", printable(str(entity)), printable(name), "1", printable(name), printable(name)]
     assert [[" ".join(cell.split()) for cell in row] for row in page.rows[1:]] == [[" ".join(c.split()) for c in shown]]
 
 
@@ -288,22 +291,22 @@ def test_the_table_says_what_was_and_what_will_be():
     """The review did not show what was there before."""
     broker, topic = Resource("BROKER", "1"), Resource("TOPIC", "t")
     changes = [
-        Change(1, "set", Entity.parse("user=alice"), RATE, "1", "2", "2", level="USER", validated=OK, note="2 B/s"),
+        Change(1, "set", Entity.parse("user=alice"), RATE, "1", "2", "2", level="USER", validated=OK, note="a note"),
         Change(2, "delete", topic, RETENTION, "1000", validated=OK),
         Change(3, "set", broker, "ssl.key.password", None, "x", "x", old_known=False, note="it's hidden"),
     ]
     assert Shown(changes, plan="ab12", cluster="c_1", reason="a | b").to_markdown().splitlines() == [
-        "**Plan of 3 changes**",
+        "**3 changes**",
         "",
         "plan: ab12  ",
         "cluster: `c_1`  ",
         "reason: <code>a &#124; b</code>  ",
         "",
-        "| row | op | resource | key | before | after | level | validated | note |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-        "| 1 | set | `user=alice` | `producer_byte_rate` | `1` | `2` | `USER` | ok | `2 B/s` |",
-        "| 2 | remove | `topic=t` | `retention.ms` | `1000` | not set |  | ok |  |",
-        "| 3 | set | `broker=1` | `ssl.key.password` | sensitive | secret |  | not possible | it's hidden |",
+        "|   | who | key | applies now | afterwards | note |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| ~ | `user=alice` | `producer` | `1 B/s` | `2 B/s ▲` | a note |",
+        "| - | `topic=t` | `retention.ms` | `1000 (1 s)` | `not known` |  |",
+        "| ~ | `broker=1` | `ssl.key.password` | `not shown` | `secret` | it's hidden |",
     ]
 
 

@@ -167,7 +167,7 @@ def test_a_danger_beside_a_refused_row_is_told_without_the_word_that_applies_it(
     made = stage.plan()
     for plan in (made, kn.Plan.load(made.save(tmp_path / "p.json"))):
         assert rows(plan.dangers(), "row") == [(2,)]
-        assert "danger: row 2, " in repr(plan)
+        assert "\n! topic=" in repr(plan)
         assert "to apply it" not in repr(plan)
 
 

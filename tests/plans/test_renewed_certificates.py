@@ -47,7 +47,7 @@ def tls(store: Path) -> Iterator[LocalKafka]:
         with running.connect() as cluster:
             stage = cluster.new_stage()
             stage.set_config(LOCATION, str(store), broker=1)
-            stage.plan("a test").apply(allow=LOCATION).raise_for_errors()
+            stage.plan("a test").apply(allow=f"{LOCATION} broker=1").raise_for_errors()
         yield running
 
 

@@ -158,7 +158,7 @@ def test_all_kinds_are_undone_alike_and_what_was_hidden_is_counted():
     assert Counter(outcome.state for outcome in done.outcomes)["unverified"] == 5  # broker 1 has its own alone
     back = undoing(kafka, plan, pages)
     lost = "2 rows cannot be restored: their old values are sensitive and were never seen"
-    assert back.reason == f"roll back {plan.id[:12]}; {lost}"
+    assert back.reason == f"roll back {plan.id[:8]}; {lost}"
     executor.apply(kafka, back, Pages().opened(), ApplyOptions(verify_timeout=1.0), hooks)
     before[Resource("BROKER", "1")]["ssl.keystore.password"] = "canary"
     before[ScramUser("old")]["SCRAM-SHA-256"] = 8192.0
@@ -174,14 +174,12 @@ def test_what_others_did_since_is_counted_and_never_listed():
     story.edit(6, 50.0)
     found = rollback.remains(story.kafka, story.plan, state_of(story.pages))
     assert [str(change.resource) for change in rollback.changes(found)] == ["user=user4", "user=user3"]
-    assert [(str(row.change.resource), str(row)) for row in found.changed] == [
-        ("user=user1", "was 50 B/s, is now 7 B/s")
-    ]
+    assert [(str(row.change.resource), str(row)) for row in found.changed] == [("user=user1", "50 B/s → 7 B/s")]
     assert [finding.message for finding in rollback.warnings(found)] == [
         "1 row has neither the plan's value nor the one from before, and is left as it is",
         "1 row has the plan's value, was not sent by the plan, and is left as it is",
     ]
-    assert rollback.reason(found) == "; ".join([f"roll back {story.plan.id[:12]}", *found.left_alone])
+    assert rollback.reason(found) == "; ".join([f"roll back {story.plan.id[:8]}", *found.left_alone])
 
 
 def test_a_broker_that_cannot_be_asked_is_named():
@@ -216,7 +214,7 @@ def test_what_is_left_names_the_line_that_deals_with_it():
     found = rollback.remains(story.kafka, story.plan, state_of(story.pages), patience=0.0)
     back = story.back()
     told = [rollback.left(found, back, is_whole=is_whole).hint.at(terminal) for is_whole in (True, False)]
-    ours, undo = story.plan.id[:12], back.id[:12]
+    ours, undo = story.plan.id[:8], back.id[:8]
     assert told == [
         f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan rollback {ours} undoes them.",
         f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan apply {undo} undoes them.",
@@ -232,13 +230,11 @@ def test_a_rollback_that_leaves_something_does_not_end_well(unique):
     plan.apply()
     back = bench.changes.rollback(plan)
     done = bench.changes.apply(replace(back, changes=back.changes[:1]))
-    left = (
-        f"2 rows of plan {plan.id[:12]} are still on the cluster: kadmin-nb plan rollback {plan.id[:12]} undoes them."
-    )
+    left = f"2 rows of plan {plan.id[:8]} are still on the cluster: kadmin-nb plan rollback {plan.id[:8]} undoes them."
     assert (rows(done, "state"), done.ok, done.left_lines(terminal)) == ([("verified",)], False, [left])
     with pytest.raises(kn.PartlyFailed, match="2 rows of the plan that it rolls back are not seen to be undone"):
         done.raise_for_errors()
-    rest = bench.changes.apply(bench.changes.rollback(plan), ApplyOptions(allow=RATE))
+    rest = applied(bench.changes.rollback(plan))
     assert (len(rest), rest.ok, rest.left_lines(terminal)) == (2, True, [])
     assert bench.limits() == {}
 
@@ -275,7 +271,7 @@ def test_a_row_that_was_already_so_is_not_ours_to_take_back(cluster, unique):
     assert rows(outcomes, "state") == [("unchanged",), ("verified",)]
     plan = cluster.rollback(outcomes.plan_id)
     assert rows(plan, "resource") == [(f"user={fresh}",)]
-    assert plan.reason == f"roll back {outcomes.plan_id[:12]}"
+    assert plan.reason == f"roll back {outcomes.plan_id[:8]}"
 
 
 @pytest.fixture

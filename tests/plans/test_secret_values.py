@@ -115,7 +115,7 @@ def test_a_secret_that_was_absent_is_taken_back_and_an_old_one_is_listed():
     kafka.cluster.settle()
     back = undoing(kafka, plan, pages)
     lost = "1 row cannot be restored: its old value is sensitive and was never seen"
-    assert back.reason == f"roll back {plan.id[:12]}; {lost}"
+    assert back.reason == f"roll back {plan.id[:8]}; {lost}"
     executor.apply(kafka, back, Pages().opened(), OPTIONS, HOOKS, largest_batch=1)
     assert held(kafka) == [None, None, SECRETS["env:NEXT"]]
 
@@ -127,7 +127,7 @@ def test_a_secret_that_somebody_else_has_set_since_is_a_conflict():
     kafka.cluster.write((ONE, "ssl.key.password"), "a colleague's")
     kafka.cluster.settle()
     with pytest.raises(
-        Conflict, match=r"broker=1 ssl\.key\.password changed since the plan: was not set, is now a sensitive value"
+        Conflict, match=r"broker=1 ssl\.key\.password changed since the plan: not set → a sensitive value"
     ):
         executor.apply(kafka, plan, Pages().opened(), OPTIONS, HOOKS, largest_batch=1)
 

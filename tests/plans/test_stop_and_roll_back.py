@@ -84,7 +84,7 @@ def stop_and_roll_back(
     assert back is not None, review.status
     back.apply()
     back.wait(LONG)
-    assert back.status.startswith(f"plan {back.plan.id[:12]}: {sent:,} verified"), back.status
+    assert back.status.startswith(f"plan {back.plan.id[:8]}: {sent:,} verified"), back.status
     assert "\n" not in back.status  # no remark
     assert [listed(tool, address) for address in addresses] == before
 

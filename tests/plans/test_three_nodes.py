@@ -186,7 +186,7 @@ def test_the_terminal_says_that_a_broker_has_yet_to_agree(three, wide, unique, t
     )
     said = capsys.readouterr().out
     assert code == 4
-    assert f"plan {plan.id[:12]}: 1 unverified" in said
+    assert f"plan {plan.id[:8]}: 1 unverified" in said
     assert f"broker {frozen.id} " in said
     frozen.resume()
     assert rows(wide.apply(plan.id, verify_timeout=20.0), "state", "brokers_agreeing") == [("verified", 3)]

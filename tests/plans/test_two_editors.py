@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.errors import Conflict, PlanRefused
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import executor
@@ -146,7 +145,7 @@ def test_an_overwrite_after_the_end_of_a_run_was_announced_by_both():
         pair, ended = play(one, other, locks=False)
         if [state(done) for done in ended if isinstance(done, ApplyResult)] == ["verified", "verified"]:
             silent.append(pair.writers())
-            assert all(done.note.startswith(NOT_KEPT_OUT) for done in ended)
+            assert all(done.note.startswith("not locked (") for done in ended)
             assert pair.is_told(1, ended[1])
     assert silent == [[1, 0]] * len(silent)
     assert silent
@@ -213,7 +212,7 @@ def test_who_sleeps_between_the_journal_and_the_send_sends_nothing(seconds):
     pair, lines, mine = asleep_after_the_intent(seconds)
     assert pair.writers() == [1]
     assert [(o.state, o.error, o.message) for o in mine.outcomes] == [
-        ("skipped", "FENCED", f"another took the lease: plan {SCENES[0].plan.id[:12]} stops here")
+        ("skipped", "FENCED", f"another took the lease: plan {SCENES[0].plan.id[:8]} stops here")
     ] * 3
     assert mine.overtaken is None
     assert ["NOT_SENT" in line for line in lines if '"rows":"2"' in line and '"kind":"outcome"' in line] == [True]

@@ -282,7 +282,7 @@ def test_a_plan_that_breaks_a_rule_is_refused_and_nothing_is_sent(cluster, ceili
         object.__setattr__(cluster.settings, "policy", None)
 
 
-def test_a_danger_is_confirmed_by_its_key(cluster, ceiling_file, altered) -> None:
+def test_a_danger_is_confirmed_by_its_row(cluster, ceiling_file, altered) -> None:
     """The rule meant *think twice*, and the plan could not be applied at all."""
     user, place = ceiling_file
     place.write_text(CEILING.format(user=user, severity="danger"))
@@ -292,7 +292,7 @@ def test_a_danger_is_confirmed_by_its_key(cluster, ceiling_file, altered) -> Non
     with pytest.raises(kn.errors.Dangerous, match=r"ceiling: .*60 MB/s; ask the platform team"):
         high.apply(policy=place)
     assert altered == []
-    assert high.apply(policy=place, allow=[RATE]).ok
+    assert high.apply(policy=place, allow=f"{RATE} user={user}").ok
     eventually(lambda: len(cluster.quotas.describe(user=user)), 1)
     assert kn.check(place, cluster).to_arrow()["state"].to_pylist() == ["broken"]
     assert kn.check(place, cluster).ok

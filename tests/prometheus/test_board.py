@@ -16,6 +16,7 @@ from kadmin_nb.admin import lease
 from kadmin_nb.cluster.exposition import LARGEST_MOST, serve
 from kadmin_nb.cluster.scrapes import BOUND, ClusterCollector
 from kadmin_nb.frames import schemas
+from tests.dangerous_plans import applied
 from tests.hostile_names import HOSTILE
 from tests.prometheus.installed import prometheus
 from tests.prometheus.monitoring import ALERTS, alert_queries, board_queries
@@ -48,7 +49,7 @@ def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[WSGIServer]:
         stage.set_quota("request_percentage", 50, user="board")
         stage.set_quota(KEY, 1e6, user="board")
         plan = stage.plan("a board")
-        plan.apply(allow=KEY).raise_for_errors()
+        applied(plan).raise_for_errors()
         exporter = ClusterCollector(
             cluster, metrics_now, against=str(folder / "before.parquet"), most=LARGEST_MOST, within=30
         )
@@ -61,7 +62,7 @@ def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[WSGIServer]:
             served.shutdown()
         mine.release()
         undo = cluster.rollback(plan)
-        undo.apply(allow={row["key"] for row in undo.dangers()}).raise_for_errors()
+        applied(undo).raise_for_errors()
 
 
 def metrics_now() -> object:

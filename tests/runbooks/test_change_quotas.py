@@ -63,7 +63,7 @@ def test_apply_false_shows_the_plan_and_changes_nothing(
     run = kn.runbooks.run("change_quotas", given, html=False)
     assert (run.result.state, run.result.changed, run.result.outcomes) == ("planned", False, [])
     assert [(row["after"], row["validated"]) for row in run.result.plan] == [("5000000", "ok")]
-    assert f"plan {run.result.plan_id[:12]}" in outputs(run.document)
+    assert f"plan {run.result.plan_id[:8]}" in outputs(run.document)
     assert stored(cluster, user) == {}
 
 

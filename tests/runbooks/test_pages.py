@@ -80,7 +80,7 @@ def test_a_page_begins_with_its_verdict(page_of: Callable[..., str]) -> None:
     text = words(page_of(PLANNED, code("print(1)", printed("the first output"))))
     verdict = text.index("mine: planned; 1 change, nothing was changed")
     assert text.index("Mine") < verdict < text.index("Does what I want") < text.index("the first output")
-    assert "run it again with -p apply=true -p changes_id=bbbbbbbbbbbb" in text
+    assert "run it again with -p apply=true -p changes_id=bbbbbbbb" in text
 
 
 def test_a_dangerous_plan_is_applied_with_what_allows_it() -> None:
@@ -90,14 +90,14 @@ def test_a_dangerous_plan_is_applied_with_what_allows_it() -> None:
     planned = {**PLANNED, "dangers": [danger], "reason": None, "parameters": parameters}
     assert read(planned).next_step() == (
         "To apply it, run it again with -p apply=true -p reason=WHY, "
-        """and in place of yours -p 'allow=["acks", "retention.ms"]'"""
+        """and in place of yours -p 'allow=["acks", "retention.ms topic=a"]'"""
     )
     none = {**planned, "parameters": {**parameters, "allow": [], "save": "p.json"}}
     assert read(none).next_step() == (
-        """To apply it, run it again with -p apply=true -p 'allow=["retention.ms"]' -p reason=WHY, """
+        """To apply it, run it again with -p apply=true -p 'allow=["retention.ms topic=a"]' -p reason=WHY, """
         "and in place of yours -p save="
     )
-    allowed = {**planned, "reason": "less room", "parameters": {**parameters, "allow": ["retention.ms"]}}
+    allowed = {**planned, "reason": "less room", "parameters": {**parameters, "allow": ["retention.ms topic=a"]}}
     assert read(allowed).next_step() == "To apply it, run it again with -p apply=true"
 
 

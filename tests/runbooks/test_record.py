@@ -161,7 +161,7 @@ def test_the_gate_lets_a_plan_pass_whose_author_lacks_the_right() -> None:
 
 def test_the_gate_holds_the_limit_and_the_review() -> None:
     """Somebody added a line after the review."""
-    kn.runbooks.gate(PLAN, limit=1, changes_id=PLAN.changes_id[:12])
+    kn.runbooks.gate(PLAN, limit=1, changes_id=PLAN.changes_id[:8])
     with pytest.raises(kn.PlanRefused, match="has 1 changes, the limit is 0"):
         kn.runbooks.gate(PLAN, limit=0)
     with pytest.raises(kn.Conflict, match="but 000000 were reviewed"):

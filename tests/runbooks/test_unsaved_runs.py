@@ -79,7 +79,7 @@ def test_a_run_that_changed_the_cluster_and_cannot_be_saved_says_what_stays(cell
     """'out.ipynb cannot be written', exit 1: the limit was set, and nothing said so."""
     code, complained, user = run(cell)
     (plan_id,) = [row["plan_id"] for row in cluster.plans.log().to_arrow().to_pylist() if user in row["what"]]
-    short = plan_id[:12]
+    short = plan_id[:8]
     assert (code, limits(cluster, user)) == (4, [5_000_000.0])
     assert f"plan {short}: 1 of 1 rows sent, 1 verified" in complained
     assert f"kadmin-nb plan log {short} shows it, kadmin-nb plan apply {short} continues" in complained
@@ -110,7 +110,7 @@ def test_under_papermill_alone_the_cell_says_what_stays(cluster, unique, tmp_pat
     record.cluster, record.plan = cluster, stage.plan()
     with pytest.raises(kn.PartlyFailed) as raised:
         apply_and_fill(record)
-    short = record.plan.id[:12]
+    short = record.plan.id[:8]
     assert re.fullmatch(
         rf"\S+\.json cannot be written: No space left on device; plan {short}: 1 verified on 1 broker",
         str(raised.value),

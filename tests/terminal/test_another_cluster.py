@@ -23,7 +23,7 @@ def test_the_lines_of_the_page_keep_totals_and_rename(cluster, kafka, kadmin, tm
         stage.set_quota(key, value, user=OLD)
     stage.set_quota("consumer_byte_rate", 3e6, user=OLD, client_id="app")
     there = stage.plan("the old cluster")
-    cluster.apply(there, allow={row["key"] for row in there.dangers()}).raise_for_errors()
+    cluster.apply(there, allow={row["allow"] for row in there.dangers()}).raise_for_errors()
     try:
         line = ["quota", "describe", f"user={OLD}", "--cluster", kafka.bootstrap, "--out", "old.parquet"]
         assert kadmin(*line).code == 0
@@ -38,4 +38,4 @@ def test_the_lines_of_the_page_keep_totals_and_rename(cluster, kafka, kadmin, tm
         }
     finally:
         back = cluster.rollback(there)
-        cluster.apply(back, allow={row["key"] for row in back.dangers()}).raise_for_errors()
+        cluster.apply(back, allow={row["allow"] for row in back.dangers()}).raise_for_errors()

@@ -42,7 +42,7 @@ def test_a_plan_has_author_and_end_and_shows_itself(kadmin, saved):
     """Nobody could tell who had planned it, or how old it was."""
     place, plan_id, user = saved
     shown = kadmin("plan", "show", place).out
-    assert shown.startswith(f"plan {plan_id[:12]}: 1 to set")
+    assert shown.startswith(f"Plan {plan_id[:8]}")
     assert "; reason: the fair" in shown
     assert "made by " in shown
     assert "to be applied until " in shown
@@ -149,17 +149,17 @@ def test_a_plan_is_rolled_back_and_applied_again(live, saved, cluster):
     live("plan", "apply", place)
     planned = live("plan", "rollback", plan_id[:8])
     assert planned.code == 0
-    assert f"; reason: roll back {plan_id[:12]}" in planned.out
+    assert f"; reason: roll back {plan_id[:8]}" in planned.out
     assert stored(cluster, user) == [5e6]
     assert live("plan", "rollback", plan_id[:8], "--apply").code == 0
     assert stored(cluster, user) == []
     for again in (["apply", place], ["apply", plan_id[:8]]):
         refused = live("plan", *again)
-        undoing = journals().find(plan_id).state.undone_by[:12]
+        undoing = journals().find(plan_id).state.undone_by[:8]
         assert (refused.code, refused.err.splitlines()[:2]) == (
             5,
             [
-                f"Dangerous: plan {plan_id[:12]} was rolled back by plan {undoing}, and would be applied again",
+                f"Dangerous: plan {plan_id[:8]} was rolled back by plan {undoing}, and would be applied again",
                 f"Hint: Nothing was sent. To apply it all the same: --allow {undoing}.",
             ],
         )
@@ -181,7 +181,7 @@ def test_a_rollback_does_not_undo_what_somebody_did_since(live, saved, cluster):
     said = live("plan", "rollback", plan_id[:8], "--apply")
     assert said.code == 5
     changed = "1 row has neither the plan's value nor the one from before, and is left as it is"
-    nothing = f"there is nothing to roll back: nothing that plan {plan_id[:12]} sent is on the cluster"
+    nothing = f"there is nothing to roll back: nothing that plan {plan_id[:8]} sent is on the cluster"
     assert said.err.splitlines()[0] == f"Conflict: {nothing}; {changed}"
     assert stored(cluster, user) == [7e6]
 
@@ -192,7 +192,7 @@ def test_what_was_never_done_cannot_be_rolled_back(live, saved):
     said = live("plan", "rollback", place)
     assert (said.code, said.err.splitlines()[0]) == (
         1,
-        f"NotFound: plan {plan_id[:12]} has no journal: it was never applied from here, or there was nothing to do",
+        f"NotFound: plan {plan_id[:8]} has no journal: it was never applied from here, or there was nothing to do",
     )
 
 

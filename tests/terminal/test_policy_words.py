@@ -91,8 +91,9 @@ def test_what_refuses_nothing_is_said(live, high, unique, tmp_path):
     said = live(*line, danger)
     assert (said.code, f"policy: danger: user={high}" in said.err) == (0, True)
     said = live(*line, danger, "--apply")
-    assert (said.code, "Dangerous: row 1, " in said.err, "--allow producer_byte_rate" in said.err) == (5, True, True)
-    assert live(*line, danger, "--apply", "--allow", "producer_byte_rate", "--reason", "meant").code == 0
+    row = f"producer_byte_rate user={high}"
+    assert (said.code, f"Dangerous: user={high} " in said.err, f"--allow '{row}'" in said.err) == (5, True, True)
+    assert live(*line, danger, "--apply", "--allow", row, "--reason", "meant").code == 0
     said = live(*line, written(tmp_path, unique("user")))
     assert (said.code, said.err) == (0, "")
 

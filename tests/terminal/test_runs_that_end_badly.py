@@ -71,7 +71,7 @@ def test_json_and_out_have_the_rows_of_a_run_that_ended_badly(how, live, plan, e
     code, message = ENDS[how]
     answer = live("plan", "apply", str(tmp_path / "p.json"), "--json")
     assert [(row["key"], row["state"]) for row in json.loads(answer.out)] == [("producer_byte_rate", "verified")]
-    assert (answer.code, answer.err.startswith(message.format(plan.id[:12]))) == (code, True), answer.err
+    assert (answer.code, answer.err.startswith(message.format(plan.id[:8]))) == (code, True), answer.err
 
 
 @pytest.mark.parametrize("how", ENDS)
@@ -84,7 +84,7 @@ def test_a_rollback_that_ended_badly_writes_its_rows_where_out_says(how, live, p
     answer = live("plan", "apply", saved, "--out", str(tmp_path / "rows.json"))
     assert [row["state"] for row in json.loads((tmp_path / "rows.json").read_text())] == ["verified"]
     assert (answer.code, answer.out) == (ENDS[how][0], "")
-    assert answer.err.startswith(ENDS[how][1].format(back.id[:12]))
+    assert answer.err.startswith(ENDS[how][1].format(back.id[:8]))
 
 
 def test_where_the_file_cannot_be_written_either_both_are_told(live, plan, ending, tmp_path):

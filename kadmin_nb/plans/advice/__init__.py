@@ -13,13 +13,16 @@ import pyarrow as pa
 
 from ...errors import printable
 from ...frames.answer import Answer, findings_table, row_of
-from ...hints import Option, Sentence, Syntax, Verb, sentence
+from ...hints import Option, Sentence, Syntax, Verb, Way, sentence
 from ...model.changes import Change
 from ...model.findings import DANGER, WARNING, Finding
 from ...model.grammar import format_word
 
-REASON = Option("reason", "WHY", words="a reason")
-"""The option that a dangerous plan needs when it is made."""
+REASON = Option("reason", "WHY", words="a reason in the plan")
+"""The option that a dangerous plan needs, when it is made or when it is applied."""
+
+NAMED = 5
+"""Dangerous rows that are named where many have to be allowed."""
 
 LEFT = "left"
 """The code of warnings about rows that a rollback leaves as they are: they are shown above its rows."""
@@ -52,15 +55,11 @@ class Advice:
     ) -> list[str]:
         """The dangers of a plan with this reason, a line each, and what lets them through.
 
-        How to apply it is said in that syntax; one that cannot be applied needs no allowance.
+        How to apply it is said in that syntax; one that cannot be applied needs no allowed_by.
         """
         is_refused = self.dangers and self.needs_allowing and is_applicable
         lifting = lifted(self.dangers, reason).at(syntax) if is_refused else ""
-        return [*self.danger_lines(shown), *filter(None, [printable(lifting)])]
-
-    def danger_lines(self, shown: int | None = SHOWN) -> list[str]:
-        """The dangers, a line each."""
-        return _head(self.dangers, shown)
+        return [*_head(self.dangers, shown), *filter(None, [printable(lifting)])]
 
     def warning_lines(self, shown: int | None = SHOWN) -> list[str]:
         """The warnings, a line each, but for `left_lines`."""
@@ -99,21 +98,29 @@ def in_order(dangers: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _head(several: Sequence[Finding], shown: int | None) -> list[str]:
-    lines = [printable(f"{finding.severity}: {finding.line}") for finding in several[:shown]]
+    """A line each of the first; a danger begins with the sign of its row."""
+    begins = "!" if several and several[0].severity == DANGER else f"{WARNING}:"
+    lines = [printable(f"{begins} {finding.line}") for finding in several[:shown]]
     more = len(several) - len(lines)
-    return [*lines, f"{several[0].severity}: … and {more:,} more"] if more else lines
+    return [*lines, f"{begins} … and {more:,} more"] if more else lines
 
 
 def lifted(dangers: Iterable[Finding], reason: str | None) -> Sentence:
-    """The options that apply a plan with these dangers."""
-    if reason:
-        return sentence("To apply it anyway: {}.", allowing(dangers))
-    return sentence("To apply it anyway, plan with {} and apply with {}.", REASON, allowing(dangers))
+    """The ways out of these dangers, and the options that apply a plan with them; of many, the first."""
+    rows = list({danger.allowed_by: danger for danger in dangers}.values())
+    text = "Correct it or leave it out; to apply it anyway: {}"
+    ways: list[Way] = []
+    if not reason:
+        text, ways = f"{text} and {{}}", [REASON]
+    if len(rows) > NAMED:
+        text += f". {len(rows) - NAMED:,} more have to be allowed, too: {{}}"
+        ways.append(Verb("plan show PLAN --dangers", "plan.dangers()"))
+    return sentence(f"{text}.", allowing(rows[:NAMED]), *ways)
 
 
 def allowing(dangers: Iterable[Finding]) -> Option:
-    """The argument that lets these through."""
-    return Option("allow", list(dict.fromkeys(danger.key for danger in dangers)))
+    """The argument that lets these through, each row by its key and its name: a key alone would let all through."""
+    return Option("allow", list(dict.fromkeys(danger.allowed_by for danger in dangers)))
 
 
 def same_stores(changes: Iterable[Change]) -> Sentence | None:

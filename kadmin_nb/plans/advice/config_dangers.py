@@ -372,7 +372,7 @@ def _lowered_acks(rows: Sequence[Change], stored: _AllAcks) -> Iterable[Finding]
     for row in rows:
         old, new = _acks(_whose_acks(row), before), _acks(_whose_acks(row), after)
         if rule and new is not None and rule.weakens(old or ALL_REPLICAS[0], new):
-            text = f"{old or 'the value of the clients themselves'} becomes {new}: {rule.why}"
+            text = f"{ACKS} drops to {new}: {rule.why}"
             yield Finding.about(row, DANGER, rule.danger, text)
 
 

@@ -146,12 +146,13 @@ def _message(change: Change) -> str | None:
     before = None if change.old is None else float(change.old)
     if change.key in _BYTE_RATES and after * LONGEST < REQUEST_BYTES:
         slow = seconds(REQUEST_BYTES / after)
-        return f"at {readable(change.key, after)} one request of 16 KiB takes {slow}; {_question(change.key, after)}"
+        limit = readable(change.key, after)
+        return f"one request of 16 KiB would take {slow} at {limit}. {_question(change.key, after)}"
     if before and after <= before / THOUSANDFOLD:
-        return f"{_way(change.key, before, after)}, a {digits(before / after)}th; {_question(change.key, after)}"
+        return f"{_way(change.key, before, after)}, a {digits(before / after)}th. {_question(change.key, after)}"
     if before and after >= before * THOUSANDFOLD:
         times = digits(after / before)
-        return f"{_way(change.key, before, after)}, {times} times as much; {_question(change.key, after)}"
+        return f"{_way(change.key, before, after)}, {times} times as much. {_question(change.key, after)}"
     return None
 
 
@@ -162,5 +163,5 @@ def _way(key: str, before: float, after: float) -> str:
 def _question(key: str, after: float) -> str:
     """The slip that it probably is."""
     if key in _BYTE_RATES and after < 1000:
-        return f"was {after:g}MB/s meant?"
-    return "was a unit forgotten?"
+        return f"Was {after:g}MB/s meant?"
+    return "Was a unit forgotten?"

@@ -24,7 +24,7 @@ from ...model.grammar import DEFAULT, format_word
 from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
-from ...resolution.rules import Stored, stored_of
+from ...resolution.rules import Stored, next_entities, stored_of
 from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without, shadows_of_added
 from ..observed_state import ObservedState, of_place, table_after
 
@@ -68,7 +68,7 @@ def behind(changes: Iterable[Change], sent: SentRows) -> Iterator[Finding]:
         seen = (row for row in rows if (row.change.old, row.change.old_known) == (change.old, change.old_known))
         counts.update(row.plan_id for row in islice(seen, 1))
     for plan_id, count in counts.items():
-        short = plan_id[:12]
+        short = plan_id[:8]
         rows_have = "row still has" if count == 1 else "rows still have"
         yield Finding(
             BEHIND,
@@ -275,7 +275,9 @@ def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
         if change.level in LEVELS_BY_NAME and change.old is None and levels.before[place] == 0:
             first[place].append(change)
     for (name, key), changes in first.items():
-        if (broader := _taken_from(LEVELS_BY_NAME[name], key, changes, levels)) is not None:
+        broader = _taken_from(LEVELS_BY_NAME[name], key, changes, levels)
+        # what a row falls back to says itself who shares that
+        if broader is not None and broader.name not in {e.level for e in next_entities(_entity(changes[0]))}:
             who = f"{several([c.resource for c in changes])}, the first {key} at this level"
             message = f"{who}: clients that a quota of {_called(broader)} limited use another bucket, {SHARED[name]}"
             yield Finding.about(changes[0], WARNING, SHARING, f"{message}; before it was {SHARED[broader.name]}")
@@ -344,9 +346,7 @@ def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Finding]:
     if brokers > 1 and (first := next(per_broker, None)):
         limit = float(first.after or "nan")
         each_limit, total = (readable(first.key, value) for value in (limit, limit * brokers))
-        what = f"{first.key} of {first.resource} is {each_limit} per broker"
-        message = f"{what}: up to {total} in total on {brokers} brokers"
-        yield Finding(PER_BROKER, WARNING, message)
+        yield Finding(PER_BROKER, WARNING, f"{each_limit} per broker: up to {total} in total")
 
 
 # -- names that look right and that no client ever has: as Kafka calls a user, so must its quota

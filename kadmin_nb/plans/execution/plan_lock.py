@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from ...admin.ports import NOT_KEPT_OUT, Kafka, Lease
+from ...admin.ports import Kafka, Lease, not_locked
 from ...errors import Interrupted, KadminError, Locked
 from ...model.changes import Refusal
 from ..apply_options import ApplyOptions
@@ -39,7 +39,7 @@ class PlanLock:
     def note(self) -> str | None:
         """The reason why other editors are not kept out; None where they are, or nothing was to be sent."""
         if not self._options.lock:
-            return f"{NOT_KEPT_OUT}; no lock was asked for"
+            return not_locked("no lock was asked for")
         return None if self._lease is None else self._lease.note
 
     @property
@@ -73,7 +73,7 @@ class PlanLock:
         if left <= 0:
             raise held.reworded(f"{held}; waited {patience - left:.0f} s for it") if patience else held
         if stopped():
-            raise Interrupted(f"plan {self._plan.id[:12]} was stopped while it waited, and nothing was sent: {held}")
+            raise Interrupted(f"plan {self._plan.id[:8]} was stopped while it waited, and nothing was sent: {held}")
         progress(Advance("waiting", 0, len(self._plan), left=left, behind=str(held)))
         self._kafka.sleep(min(left, random.uniform(*_AGAIN)))
 
@@ -85,7 +85,7 @@ class PlanLock:
         try:
             self._lease.renew()
         except KadminError as exc:
-            return Refusal(exc.code or LOST, f"{exc}: plan {self._plan.id[:12]} stops here")
+            return Refusal(exc.code or LOST, f"{exc}: plan {self._plan.id[:8]} stops here")
         self._known_at = now
         self.unproven.clear()
         return None

@@ -58,7 +58,7 @@ class MovedRow:
         if self.by_us:
             return _BY_US.format(self.by_us, "has")
         key = self.change.key
-        return f"was {_in_words(key, self.change.old)}, is now {_in_words(key, _value_text(self.now))}"
+        return f"{_in_words(key, self.change.old)} → {_in_words(key, _value_text(self.now))}"
 
 
 _MADE_ANEW = "was deleted and created again since the plan was made"
@@ -183,7 +183,7 @@ def _ways_on(moved: Sequence[MovedRow]) -> Hint:
 
 
 def _waiting(plan_id: str) -> Sentence:
-    short = plan_id[:12]
+    short = plan_id[:8]
     verify = Verb(f"plan verify {short} --wait 60", f"cluster.verify({short!r}, verify_timeout=60)")
     return sentence("{} waits until the brokers show it; then apply this plan.", verify)
 
@@ -200,12 +200,14 @@ def _value_text(now: ObservedValue) -> str | None:
 
 @dataclass(frozen=True)
 class Gate:
-    """The last check before the first request of a plan: dangers need their keys allowed."""
+    """The last check before the first request of a plan: each danger is allowed by its key and whose it is."""
 
     kafka: Kafka
     plan: Plan
     resolver: Resolver
     allow: Collection[str] = ()
+    reason: str | None = None
+    """The reason for what is dangerous."""
     told: Collection[Finding] = ()
     """The dangers that a usage or a team's rules tell of: the cluster does not."""
 
@@ -217,10 +219,10 @@ class Gate:
         Raises
         ------
         Dangerous
-            A row weakens something, and its key is not allowed; the plan was rolled back, and that it is applied all
-            the same is not allowed. Nothing was sent.
+            A row weakens something and is not allowed; the plan was rolled back, and that it is applied all the same
+            is not allowed. Nothing was sent.
         UsageError
-            A key is allowed that the plan does not have; a dangerous plan without a reason.
+            What is allowed is not a row of the plan, or is a key alone; a dangerous plan without a reason.
         """
         if not pending:
             return {}
@@ -229,19 +231,19 @@ class Gate:
         allow = [key for key in self.allow if not any(map(partial(_names, key), before.undoings))]
         _refuse_strange(allow, self.plan.changes, judged)
         ahead = [*_ahead(judged, pending, self.plan.changes)] if judged else []
-        _refuse_dangers([danger for danger in ahead if danger.key not in {*allow, *before.allowed}], self.plan)
-        if ahead and not self.plan.reason:
+        let_through = {*allow, *before.allowed}
+        # a journal of an earlier version has the key alone
+        refused = [d for d in ahead if d.allowed_by not in let_through and d.key not in before.allowed]
+        _refuse_dangers(refused, self.reason)
+        if ahead and not self.reason:
             raise UsageError(
                 "a dangerous plan needs a reason, which its journal keeps",
-                hint=Hint("Nothing was sent.", sentence("Plan again with {}.", REASON)),
+                hint=Hint("Nothing was sent.", sentence("Add {}.", REASON)),
             )
         if not ahead:
             return {}
-        let_through = {
-            "allowed": sorted({danger.key for danger in ahead}),
-            "dangers": [danger.line for danger in ahead],
-        }
-        return {**let_through, "reason": self.plan.reason}
+        allowed = sorted({danger.allowed_by for danger in ahead})
+        return {"allowed": allowed, "dangers": [danger.line for danger in ahead], "reason": self.reason}
 
 
 def _ahead(dangers: Iterable[Finding], pending: Sequence[Change], changes: Iterable[Change]) -> Iterable[Finding]:
@@ -251,11 +253,11 @@ def _ahead(dangers: Iterable[Finding], pending: Sequence[Change], changes: Itera
     return (d for d in dangers if d.row in rows or (d.code == QUOTA and (kinds[d.row], d.key) in keys))
 
 
-def _refuse_dangers(dangers: Sequence[Finding], plan: Plan) -> None:
+def _refuse_dangers(dangers: Sequence[Finding], reason: str | None) -> None:
     if not dangers:
         return
     more = f"; and {len(dangers) - 1:,} more" if len(dangers) > 1 else ""
-    hint = Hint("Nothing was sent.", lifted(dangers, plan.reason))
+    hint = Hint("Nothing was sent.", lifted(dangers, reason))
     error = Dangerous(f"{dangers[0].line}{more}", code="DANGEROUS", hint=hint)
     error.rows = answer(schemas.DANGERS, dangers)
     raise error
@@ -271,8 +273,8 @@ def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> 
     undone_by = before.undone_by
     if undone_by is None or any(_names(word, undone_by) for word in allow):
         return
-    text = f"plan {plan.id[:12]} was rolled back by plan {undone_by[:12]}, and would be applied again"
-    found = Finding("rolled back", DANGER, text, key=undone_by[:12])
+    text = f"plan {plan.id[:8]} was rolled back by plan {undone_by[:8]}, and would be applied again"
+    found = Finding("rolled back", DANGER, text, key=undone_by[:8])
     error = Dangerous(
         text,
         code="ROLLED_BACK",
@@ -283,16 +285,20 @@ def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> 
 
 
 def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: Sequence[Finding]) -> None:
-    """An allowance of a key that no row has is a typo, or meant for another plan.
+    """Words that name no row is a typo, or meant for another plan; one of a key alone, which names no row, too.
 
     One that a row has and does not need is let be: the second run of a job finds nothing dangerous any more.
     """
-    if not allow:
+    rows = {f"{change.key} {change.resource}": change.key for change in changes} if allow else {}
+    strange = next((words for words in allow if words not in rows), None)
+    if strange is None:
         return
-    keys = {change.key for change in changes}
-    strange = next((key for key in allow if key not in keys), None)
-    if strange is not None:
-        dangerous_keys = list(dict.fromkeys(danger.key for danger in dangers))
-        near = nearest(strange, dangerous_keys) or (dangerous_keys[0] if len(dangerous_keys) == 1 else None)
-        instead = f"Did you mean {near}?" if near else f"Dangerous here: {', '.join(dangerous_keys) or 'nothing'}."
-        raise UsageError(f"{strange} is allowed, but no row of the plan has it", hint=f"Nothing was sent. {instead}")
+    named = [danger for danger in dangers if danger.key == strange]
+    if strange in rows.values():
+        why = f"{strange} alone names no row, and would let every row of that key through"
+    else:
+        why = f"{strange} is allowed, but no row of the plan is that"
+        near = nearest(strange, [danger.allowed_by for danger in dangers])
+        named = [danger for danger in dangers if danger.allowed_by == near] or [*dangers][:1]
+    instead = sentence("It is {}.", allowing(named)) if named else "Nothing in it is dangerous."
+    raise UsageError(why, hint=Hint("Nothing was sent.", instead))

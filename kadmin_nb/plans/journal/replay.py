@@ -236,7 +236,7 @@ def ranges_text(rows: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def parse_ranges(text: str) -> list[int]:
-    """The rows that `ranges_text` wrote."""
+def parse_ranges(text: str, most: int = 2**31) -> list[int]:
+    """The rows that `ranges_text` wrote, of those up to a number."""
     ranges = (part.partition("-") for part in text.split(",") if part)
-    return [row for first, _, last in ranges for row in range(int(first), int(last or first) + 1)]
+    return [row for first, _, last in ranges for row in range(int(first), min(int(last or first), most) + 1)]

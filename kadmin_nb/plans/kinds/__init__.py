@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from ...admin.ports import Kafka
 from ...model import rights
@@ -52,6 +52,12 @@ def by_kind(changes: Iterable[Change]) -> dict[ChangeKind, list[Change]]:
     for change in changes:
         groups[change.resource.kind].append(change)
     return {KINDS[name]: group for name, group in groups.items() if group}
+
+
+def with_fallbacks(changes: Sequence[Change], state: ObservedState) -> list[Change]:
+    """The changes, each with what applies where its key is not set, as far as an observed state tells."""
+    found = {row: f for kind, mine in by_kind(changes).items() for row, f in kind.fallbacks(mine, state).items()}
+    return [change.with_(falls_back=found[change.row]) if change.row in found else change for change in changes]
 
 
 def take(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, ClassVar
 
 from ...admin.ports import Alterable, Kafka, Signature
-from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_key
+from ...model.changes import DELETE, SET, Change, Edit, Fallback, Refusal, Target, given_key
 from ...model.config_units import units_hint
 from ...model.configurable import Configurable
 from ...model.findings import Finding
@@ -139,6 +139,15 @@ class ChangeKind(ABC):
     def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
         """Notes on the row, beside its columns."""
         return ()
+
+    def fallback(self, change: Change, state: ObservedState) -> Fallback | None:
+        """What applies where the key of the change is not set; None where that is not known."""
+        return None
+
+    def fallbacks(self, changes: Sequence[Change], state: ObservedState) -> dict[int, Fallback]:
+        """What applies in place of the rows that set what was not set, or that remove, by their numbers."""
+        found = {change.row: self.fallback(change, state) for change in changes if None in (change.old, change.after)}
+        return {row: fallback for row, fallback in found.items() if fallback is not None}
 
     # -- order, send, verify, undo
 

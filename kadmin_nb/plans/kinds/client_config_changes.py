@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 from ...admin.ports import LONGEST_TRANSACTION, ClientConfigs, Kafka, Signature
 from ...frames.schema_metadata import mark
 from ...frames.schemas import TOPIC_MISSING
-from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_key
+from ...model.changes import DELETE, SET, Change, Edit, Fallback, Refusal, Target, given_key
 from ...model.client_configs import CONFIGS_TOPIC, ClientEntity, Replacement
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
@@ -58,6 +58,11 @@ class ClientConfigChanges(ChangeKind):
             count = sum(entity.user == whose.user and entity.client_id is not None for entity in others)
             if count:
                 yield f"{count} client-id{'s have their' if count > 1 else ' has its'} own value, which wins"
+
+    def fallback(self, change: Change, state: ObservedState) -> Fallback:
+        user = ClientEntity(_client_entity(change.resource).user, None)
+        of_user = state.of((user, change.key)).value if user != change.resource else None
+        return Fallback("the clients' own") if of_user is None else Fallback(of_user, str(user))
 
     def port(self, kafka: Kafka) -> ClientConfigs:
         return kafka.client_configs

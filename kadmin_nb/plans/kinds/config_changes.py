@@ -9,12 +9,11 @@ from ...admin.ports import ConfigOperation, Configs, Kafka
 from ...errors import UsageError
 from ...frames.given_frames import cell_text
 from ...frames.meanings import word
-from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target, given_key
+from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Fallback, Target, given_key
 from ...model.config_fallback import behind_listener, near_key
-from ...model.config_units import with_unit
 from ...model.configurable import Configurable
 from ...model.findings import Finding
-from ...model.grammar import DEFAULT, quote
+from ...model.grammar import DEFAULT
 from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, THROTTLE_RATES, WORDS, Resource
 from ...secrets import Secret, is_secret_name
@@ -128,9 +127,14 @@ class ConfigChanges(ChangeKind):
             return state.of((edit.resource, ROOT_LOGGER)).value
         return edit.text
 
-    def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
+    def fallback(self, change: Change, state: ObservedState) -> Fallback | None:
+        now = state.of(change.target)
+        if _resource(change.resource).is_default_broker:
+            return Fallback("each broker's own")
         if now.inherited is not None:
-            yield f"fallback {with_unit(edit.key, now.inherited) or quote('')}, {word(now.inherited_from)}"
+            return Fallback(now.inherited, word(now.inherited_from))
+        below = [text for text in state.below.get(change.target, ()) if text is not None]
+        return Fallback(below[0]) if len(below) == 1 else None
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         return safe_order.config_waves(changes)

@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 
 from ...admin.ports import CredentialChange, Kafka, Scram
 from ...errors import NotAuthorized, kind_of
-from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target
+from ...model.changes import DELETE, SET, Change, Edit, Fallback, Refusal, Target
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
 from ...model.scram import MECHANISMS, Credential, ScramUser
@@ -44,6 +44,9 @@ class ScramChanges(ChangeKind):
                 state.values[user, row["mechanism"]] = ObservedValue(is_known=False, shown=str(row["iterations"]))
             elif row["error"] != _NO_USER:
                 state.errors[user] = Refusal(row["error"], row["message"])
+
+    def fallback(self, change: Change, state: ObservedState) -> Fallback:
+        return Fallback("not set")
 
     def may_be_secret(self, resource: Configurable) -> bool:
         return True

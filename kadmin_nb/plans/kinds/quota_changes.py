@@ -6,10 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from re import compile as pattern
 from typing import ClassVar, cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ...admin.ports import Kafka, Quotas
 from ...errors import Invalid, UsageError
 from ...hints import did_you_mean
-from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_key
+from ...model.changes import DELETE, NO_LIMIT, SET, Change, Edit, Fallback, Refusal, Target, given_key
 from ...model.config_units import exact_number
 from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
@@ -17,13 +20,13 @@ from ...model.findings import Finding
 from ...model.grammar import DEFAULT, format_word
 from ...model.java_text import QUOTA_TYPES
 from ...model.levels import LEVEL_NAMES, OTHER, Part
-from ...model.quota_keys import QUOTA_KEY_NAMES, QUOTA_KEYS, find, parse_value, readable, text_of
-from ...resolution.rules import entity_of
+from ...model.quota_keys import QUOTA_KEY_NAMES, QUOTA_KEYS, find, parse_value, text_of
+from ...resolution.rules import entity_of, next_entities, stored_of
 from ...secrets import Secret
 from ..advice import quota_dangers, warnings
 from ..change_words import QUOTA_VERBS, quota_edits
 from ..execution import safe_order
-from ..observed_state import LookOptions, ObservedState, ObservedValue, add_quotas
+from ..observed_state import LookOptions, ObservedState, add_quotas
 from ..secret_resolver import Resolver
 from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
@@ -48,8 +51,10 @@ class QuotaChanges(ChangeKind):
         return quota_edits(verb, words, allow_unknown)
 
     def check_values(self, change: Change) -> None:
-        for value in (change.old, change.wanted, change.after):
-            if value is not None and exact_number(value) is None:
+        other = change.falls_back or NO_LIMIT
+        Entity.parse(other.set_on or str(change.resource))
+        for value in (change.old, change.wanted, change.after, other.value):
+            if value not in (None, NO_LIMIT.value) and exact_number(value) is None:
                 raise Invalid(f"the value {value} is not a number")
 
     def row_edit(self, row: FrameRow) -> Edit:
@@ -73,9 +78,24 @@ class QuotaChanges(ChangeKind):
         """Kafka removes unknown quota keys without a word."""
         return QUOTA_KEY_NAMES if edit.op == DELETE and find(edit.key) is None else None
 
-    def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
-        if edit.text is not None and find(edit.key):
-            yield f"{readable(edit.key, float(edit.text))} on each broker"
+    def fallbacks(self, changes: Sequence[Change], state: ObservedState) -> dict[int, Fallback]:
+        """By the quotas before the changes where they set what was not set, and after them where they remove."""
+        if state.quotas is None:
+            return {}
+        absent = {c.row: next_entities(_entity(c.resource)) for c in changes if None in (c.old, c.after)}
+        names = pa.array({str(entity) for entities in absent.values() for entity in entities}, pa.string())
+        before = stored_of(state.quotas.filter(pc.is_in(state.quotas["entity"], names)).to_pylist())
+        gone = {change.target for change in changes}
+        set_now = {c.target: float(c.after) for c in changes if c.after is not None}
+        after = {target: value for target, value in before.items() if target not in gone} | set_now
+        found = {}
+        for change in changes:
+            if change.row in absent and change.level != OTHER:
+                stored = after if change.after is None else before
+                targets = ((entity, change.key) for entity in absent[change.row])
+                first = next((target for target in targets if target in stored), None)
+                found[change.row] = Fallback(text_of(stored[first]), str(first[0])) if first else NO_LIMIT
+        return found
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         return safe_order.waves(changes)
