@@ -132,17 +132,17 @@ def test_it_reads_as_a_tree() -> None:
     table = tree(quotas_of({(e, "producer_byte_rate"): v for (e, _), v in quotas(**STORED).items()}))
     assert repr(TreeAnswer(table)).splitlines() == [
         "8 quotas on 8 entities; 1 can never apply",
-        "entity                 key                  value  level                   shadowed by",
-        "user==<default>        producer_byte_rate   8 B/s  user",
-        "user=alice             producer_byte_rate  3 MB/s  user",
-        "  client-id=app        producer_byte_rate   4 B/s  client of user",
-        "user=bob                                           user",
-        "  client-id=<default>  producer_byte_rate   2 B/s  default client of user",
-        "user=<default>                                     default user",
-        "  client-id=app        producer_byte_rate   5 B/s  client of default user",
-        "client-id=app          producer_byte_rate   1 B/s  client                  user=<default> client-id=app",
-        "client-id=<default>    producer_byte_rate   7 B/s  default client",
-        "ip=10.0.0.1            producer_byte_rate   6 B/s  ip",
+        "    who                    key                  limit  shadowed by",
+        "3   user==<default>        producer_byte_rate   8 B/s",
+        "3   user=alice             producer_byte_rate  3 MB/s",
+        "1     client-id=app        producer_byte_rate   4 B/s",
+        "3   user=bob",
+        "2     client-id=<default>  producer_byte_rate   2 B/s",
+        "6   user=<default>",
+        "4     client-id=app        producer_byte_rate   5 B/s",
+        "7   client-id=app          producer_byte_rate   1 B/s  user=<default> client-id=app",
+        "8   client-id=<default>    producer_byte_rate   7 B/s",
+        "ip  ip=10.0.0.1            producer_byte_rate   6 B/s",
     ]
     assert repr(TreeAnswer(schemas.TREE.empty())) == "no quotas"
 
@@ -153,8 +153,8 @@ def test_an_entity_without_its_parent_has_its_whole_name() -> None:
     only = table.filter(pc.equal(table["entity"], "user=alice client-id=app"))
     assert repr(TreeAnswer(only)).splitlines() == [
         "1 quota on user=alice client-id=app",
-        "entity                    key                 value  level",
-        "user=alice client-id=app  producer_byte_rate  4 B/s  client of user",
+        "   who                       key                 limit",
+        "1  user=alice client-id=app  producer_byte_rate  4 B/s",
     ]
 
 
@@ -162,7 +162,7 @@ def test_a_long_tree_shows_its_head_and_how_to_get_the_rest() -> None:
     """Ten thousand users filled the notebook."""
     users = {(Entity.of({"user": f"u{number:03}"}), KEY): 1.0 for number in range(207)}
     assert repr(TreeAnswer(tree(quotas_of(users)))).splitlines()[-2:] == [
-        "user=u059  producer_byte_rate  1 B/s  user",
+        "3  user=u059  producer_byte_rate  1 B/s",
         "207 rows, the first 60 shown; .to_pandas() has all of it",
     ]
 
