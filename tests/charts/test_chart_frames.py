@@ -240,3 +240,22 @@ def test_a_plan_has_whole_names() -> None:
     (row,) = _rows_with(kn.charts.plan(CHARTS["plan"][1](1, name)), "change")
     assert row["change"] == f"~ user={name}0 producer"
     assert row["text"] == "1 MB/s → 5 MB/s"
+
+
+def test_a_plan_begins_at_what_applies() -> None:
+    """Half of my plan was diamonds and crosses on one line: limits that were never set, and had applied all along."""
+    columns = ("op", "key", "old", "after", "applies_before", "applies_after")
+    changes = [("set", "producer_byte_rate", None, "8000000", "5000000", "8000000"),
+               ("delete", "producer_byte_rate", "500000", None, "500000", "1000000"),
+               ("set", "request_percentage", None, "50", "unlimited", "50"),
+               ("delete", "request_percentage", "50", None, "50", "unlimited")]  # fmt: skip
+    rows = [{"row": number, "kind": "quota", "resource": "user=a", "old_known": True, "validated": "ok",
+             **dict(zip(columns, change, strict=True))} for number, change in enumerate(changes)]  # fmt: skip
+    chart = kn.charts.plan(schemas.table(schemas.PLAN, rows))
+    assert headline(chart) == "2 higher, 1 newly set, 1 removed"
+    assert [(row["change"], row["text"], row["factor"]) for row in _rows_with(chart, "change")] == [
+        ("- user=a producer", "500 kB/s → 1 MB/s", 2),
+        ("+ user=a producer", "5 MB/s → 8 MB/s", 1.6),
+        ("+ user=a request %", "unlimited → 50 %", 1),
+        ("- user=a request %", "50 % → unlimited", 1),
+    ]
