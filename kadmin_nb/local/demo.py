@@ -106,7 +106,9 @@ def _filled(
                 cluster.port.create_topics({TOPIC: 1})
                 stage = cluster.new_stage()
                 stage.add("\n".join(f"set {key}={value} topic={TOPIC}" for key, value in _SMALL.items()))
-                stage.plan("the traffic keeps little").apply(allow=[*_SMALL]).raise_for_errors()
+                stage.plan("the traffic keeps little").apply(
+                    allow=[f"{key} topic={TOPIC}" for key in _SMALL]
+                ).raise_for_errors()
                 _begin_traffic(kafka)
     except BaseException:
         kafka.stop()
