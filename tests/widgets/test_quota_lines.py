@@ -95,7 +95,7 @@ def test_a_lifted_default_is_a_danger() -> None:
 
 def test_a_forgotten_unit_is_a_danger() -> None:
     """I typed 5 and meant 5MB/s."""
-    assert "was 5MB/s meant?" in lines("user=alice", {}, {"user=alice": "5"})[1]
+    assert "Was 5MB/s meant?" in lines("user=alice", {}, {"user=alice": "5"})[1]
 
 
 def test_dangers_of_other_cells_are_not_repeated() -> None:
@@ -106,7 +106,7 @@ def test_dangers_of_other_cells_are_not_repeated() -> None:
 
 def test_a_limit_holds_on_each_broker() -> None:
     """I have three brokers, and the limit is three times what I typed."""
-    assert "up to 6 MB/s in total on 3 brokers" in lines("user=alice", {}, {"user=alice": "2MB/s"}, brokers=3)[1]
+    assert "2 MB/s per broker: up to 6 MB/s in total" in lines("user=alice", {}, {"user=alice": "2MB/s"}, brokers=3)[1]
 
 
 def test_addresses_are_apart() -> None:
