@@ -127,7 +127,9 @@ def _paragraph(text: str, kind: str = "kadmin-text") -> str:
 
 
 def _line(text: str) -> str:
-    """A line, escaped; a word such as `danger:` that it begins with is a badge."""
+    """A line, escaped; a word such as `danger:` that it begins with is a badge, and a sign has its tone."""
+    if text[1:2] == " ":
+        return _number(text[:1]) + html.escape(text[1:])
     start, colon, rest = text.partition(":")
     return f"{_badge(start)}{html.escape(rest)}" if colon and start in TONES else html.escape(text)
 

@@ -400,7 +400,7 @@ class Plan(PrintFormats, Tabular):
 
     def _way_on(self, syntax: Syntax) -> str:
         """The line that applies it, where it is not begun and has something to do."""
-        if self._refused or all(change.is_done for change in self.changes):
+        if self._refused or self.head.has_expired() or all(change.is_done for change in self.changes):
             return ""
         if self._applied_by is not None:
             return printable(self._applied_by.at(syntax))

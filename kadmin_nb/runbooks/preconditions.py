@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..frames.answer import Answer
     from ..plans.plan import Plan
 
-_ENOUGH = 12
+_ENOUGH = 8
 """Characters of a plan's id that are enough to know it by."""
 
 
@@ -50,7 +50,7 @@ def reviewed(path: str, plan_id: str) -> Plan:
     Parameters
     ----------
     plan_id
-        Its id, or at least the first 12 characters of it.
+        Its id, or at least the first 8 characters of it.
 
     Raises
     ------

@@ -577,7 +577,7 @@ def test_a_warning_that_a_quota_comes_first_says_that_a_class_of_its_own_decides
 
 
 UNSEEN_STALLS = (
-    f"row 1, user=alice {KEY}: how long its clients would be throttled on broker 3 is not known: the usage has no row "
+    f"user=alice {KEY}: how long its clients would be throttled on broker 3 is not known: the usage has no row "
     "of it; add its request log"
 )
 LOWER = {"lowered": (100, 10.0, True), "raised": (100, 1000.0, False), "added": (None, 10.0, True)}

@@ -33,13 +33,13 @@ from tests.waiting import eventually, state_of_process
 pytestmark = pytest.mark.broker
 
 LOCKED = re.compile(
-    r"alice on \S+ holds the lease for plan plan-of-alic since \S+Z, alive until \S+Z \((59|60) s\)$",
+    r"alice on \S+ holds the lease for plan plan-of- since \S+Z, alive until \S+Z \((59|60) s\)$",
 )
 
 
-TAKEN = re.compile(r"bob on \S+ took the lease for plan plan-of-bob at \S+Z and gave it back$")
+TAKEN = re.compile(r"bob on \S+ took the lease for plan plan-of- at \S+Z and gave it back$")
 OVERTAKEN = re.compile(
-    r"plan \w{12} did not hold the lease throughout: \S+ took the lease for plan \w{12} at \S+Z and gave it back; what "
+    r"plan \w{8} did not hold the lease throughout: \S+ took the lease for plan \w{8} at \S+Z and gave it back; what "
     r"was sent meanwhile may have overwritten that editor's changes, and was checked again: rows 1$"
 )
 
@@ -127,7 +127,7 @@ def test_a_lease_that_has_ended_is_taken_over(alice, bob):
     second = bob.take()
     refused = refusal(first.renew)
     assert refused.code == "FENCED"
-    assert re.match(r"bob on \S+ took the lease for plan plan-of-bob at \S+Z$", str(refused))
+    assert re.match(r"bob on \S+ took the lease for plan plan-of- at \S+Z$", str(refused))
     second.renew()
     first.release()
     assert refusal(alice.take).code == "LOCKED"
@@ -391,7 +391,7 @@ def test_a_hostile_record_is_shown_escaped_and_ends(kafka, alice, topic):
     write(kafka, topic, json.dumps(texts | {"seconds": 10**30}).encode())
     refused = refusal(alice.take)
     said = str(refused)
-    assert said.startswith(r"\x1b[2Jroot\n on \u202eevil holds the lease for plan pppppppppppp since <script>\ud800, ")
+    assert said.startswith(r"\x1b[2Jroot\n on \u202eevil holds the lease for plan pppppppp since <script>\ud800, ")
     assert said.endswith(" s)")
     assert float(said.rsplit("(", 1)[1].split()[0]) <= 3600
     alice.take(steal=True).release()

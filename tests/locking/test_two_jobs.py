@@ -122,7 +122,7 @@ def test_who_may_not_wait_is_told_to_try_again(job, held, unique):
     code, said, complained = ended(raising(job, unique("user"), "--wait-lease", "0"))
     assert (code, said) == (75, "")
     assert complained.startswith("Locked: alice on ")
-    assert " holds the lease for plan plan-of-alic since " in complained
+    assert " holds the lease for plan plan-of- since " in complained
     assert "Hint: Nothing was sent. Try again when it has ended." in complained
 
 
@@ -151,7 +151,7 @@ def test_who_sits_at_a_terminal_is_asked(answer, code, job, held, unique):
     shown = b""
     while b"[Y/n]" not in shown:
         shown += os.read(ours, 4096)
-    assert b"holds the lease for plan plan-of-alic" in shown
+    assert b"holds the lease for plan plan-of-" in shown
     assert b"Wait for it, 150 s at most? [Y/n]" in shown
     os.write(ours, answer)
     held.release()

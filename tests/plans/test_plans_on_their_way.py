@@ -133,7 +133,7 @@ def test_changes_of_others_are_told_beside_ours(busy: Busy) -> None:
         second.apply()
     ours, others = str(refused.value).split("; ", 1)
     assert ours.startswith(f"{late - 1} of 40 rows had the value before plan {first.id[:8]}")
-    assert others.startswith(f"{stranger.resource} {RATE} changed since the plan: was 1 kB/s")
+    assert others.startswith(f"{stranger.resource} {RATE} changed since the plan: 1 kB/s → 7.777 kB/s")
 
 
 def test_a_row_that_only_looks_done_is_sent(busy: Busy) -> None:

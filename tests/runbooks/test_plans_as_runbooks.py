@@ -71,7 +71,7 @@ def test_the_plan_that_was_reviewed_is_applied_and_taken_back(
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
-        ({"plan_id": "0" * 64}, kn.PlanRefused, "but 000000000000 was reviewed"),
+        ({"plan_id": "0" * 64}, kn.PlanRefused, "but 00000000 was reviewed"),
         ({"plan_id": ""}, kn.UsageError, "needs the id that was reviewed"),
         ({"plan_id": "{id:.6}"}, kn.UsageError, "needs the id that was reviewed"),
         ({"plan": ""}, kn.UsageError, "plan is required: the file of a plan"),
@@ -93,7 +93,7 @@ def test_anything_but_the_reviewed_plan_is_refused_and_nothing_is_sent(
     Path("edited.json").write_text(Path("p.json").read_text().replace("5000000", "9000000"))
     other = kn.Plan(PlanHead(plan.cluster_id, plan.head.created, author="User:alice"), ())
     note = str(approved(other, "User:bob", plan.head.created).notes[0]).replace("'", '"')
-    Path("noted.json").write_text(Path("p.json").read_text().replace('"notes":[]', f'"notes":[{note}]'))
+    Path("noted.json").write_text(Path("p.json").read_text().replace('"notes":[', f'"notes":[{note},'))
     task = {"cluster": kafka.bootstrap, "plan": "p.json", "plan_id": plan.id, "apply": True}
     with pytest.raises(kind, match=words):
         as_task("apply_plan", **task | {n: v.format(id=plan.id) if isinstance(v, str) else v for n, v in given.items()})
