@@ -8,7 +8,7 @@ read. The vectorised form of the same rule is `resolution.kernel`; both are prov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import quote_plus
@@ -116,17 +116,21 @@ def entity_at(level: Level, user: str, client_id: str) -> Entity:
     return Entity(tuple((kind, DEFAULT if part == "default" else name) for kind, part, name in named if part))
 
 
-def next_entities(entity: Entity) -> tuple[Entity, ...]:
+def next_entities(entity: Entity, levels: Container[str] = LEVELS_BY_NAME) -> tuple[Entity, ...]:
     """The entities whose quotas bind the clients of this one where it has none, the first that is set before others.
 
-    The clients are those that send a client-id, and have no quota of their own.
+    The clients are those that send a client-id, and have no quota of their own; `levels` are those that have quotas.
     """
     if entity.level == IP:
         return (Entity.of({"ip": DEFAULT}),)
     own = LEVELS_BY_NAME.get(entity.level)
     names = [name if isinstance(name := entity.get(kind), str) else None for kind in ("user", "client-id")]
     lower = LEVELS[own.number + 1 :] if own else ()
-    return tuple(entity_at(level, names[0] or "", names[1] or "") for level in lower if reaches(level, *names))
+    return tuple(
+        entity_at(level, names[0] or "", names[1] or "")
+        for level in lower
+        if level.name in levels and reaches(level, *names)
+    )
 
 
 def reaches(level: Level, user: Name, client_id: Name) -> bool:

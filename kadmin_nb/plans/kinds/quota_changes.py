@@ -82,7 +82,8 @@ class QuotaChanges(ChangeKind):
         """By the quotas before the changes where they set what was not set, and after them where they remove."""
         if state.quotas is None:
             return {}
-        absent = {c.row: next_entities(_entity(c.resource)) for c in changes if None in (c.old, c.after)}
+        levels = {*pc.unique(state.quotas["level"]).to_pylist(), *(c.level for c in changes)}
+        absent = {c.row: next_entities(_entity(c.resource), levels) for c in changes if None in (c.old, c.after)}
         names = pa.array({str(entity) for entities in absent.values() for entity in entities}, pa.string())
         before = stored_of(state.quotas.filter(pc.is_in(state.quotas["entity"], names)).to_pylist())
         gone = {change.target for change in changes}
