@@ -331,4 +331,4 @@ def test_what_is_accepted_of_an_address_is_not_known_where_quotas_were_not_read(
     why = "quotas of addresses were not read: CLUSTER_AUTHORIZATION_FAILED"
     (found,) = of_client(client(addresses=[Address("10.0.0.7", 2, 9.0, 30, 4)], no_ip_limits=why))
     assert told([found]) == [("connection-limit", "user=alice client-id=app", NOT_KNOWN, "quota resolve ip=10.0.0.7")]
-    assert found.message == f"not known: 10.0.0.7 opened 9 connections a second on broker 2; {why}"
+    assert found.message == f"not known: 10.0.0.7 opened 9 connections per second on broker 2; {why}"

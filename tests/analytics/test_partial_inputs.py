@@ -139,7 +139,7 @@ def test_near_by_a_limit_that_changed_in_the_middle():
     usage = part("whole")
     moved = history(("alice", 1000, 0, 16), ("alice", 60, 16, None), ("bob", 100, 0, None))
     whole = kn.usage.near(kn.usage.utilisation(usage, moved), brokers=BROKERS)
-    over = "3 of 9 limits are above 80 %, none exceeded. Highest: user=alice producer_byte_rate 50 B/s of 60 B/s"
+    over = "3 of 9 limits are above 80 %, none exceeded. Highest: user=alice producer_byte_rate 50 of 60 B/s"
     assert whole._title().startswith(over)
     by_now = kn.usage.near(kn.usage.utilisation(usage, quotas(alice=60, bob=100)), brokers=BROKERS, are_of_now=True)
     assert by_now._title().startswith("3 of 6 limits of now are above 80 %, 1 of them exceeded. ")

@@ -83,7 +83,7 @@ VALUES = (
 def _change(name: str, number: int) -> dict[str, Any]:
     key, old, after = VALUES[number % len(VALUES)]
     return {"row": number, "kind": "quota", "op": "set", "resource": f"user={name}{number}", "key": key, "old": old,
-            "wanted": after, "after": after, "old_known": True, "validated": "ok"}  # fmt: skip
+            "wanted": after, "after": after, "old_known": True, "validated": "ok", "change": "changed"}  # fmt: skip
 
 
 def usage(rows: int, *names: str) -> pa.Table:

@@ -64,7 +64,7 @@ class Broker:
         return self.optional.empty() if name is None else self.optional.of(default)
 
     def sanitized(self, user: str) -> str:
-        return str(self.jvm.org.apache.kafka.common.utils.Sanitizer.sanitize(user))
+        return str(self.jvm.org.apache.kafka.common.utils.internals.Sanitizer.sanitize(user))
 
     def limit(self, user: str, client_id: str) -> float:
         return float(self.manager.quota(user, client_id).bound())

@@ -33,7 +33,7 @@ LINES = {
     "python": "stage.set_quota('producer_byte_rate', 5, user='alice')",
     "kafka-configs": 'kafka-configs.sh --bootstrap-server "$BOOTSTRAP" --alter --entity-type users --entity-name alice '
     "--add-config producer_byte_rate=5",
-    "markdown": "| 1 | set | `user=alice` | `producer_byte_rate` | `5` |  |",
+    "markdown": "| 1 | set | `user=alice` | `producer_byte_rate` | `5 B/s` |",
 }
 
 

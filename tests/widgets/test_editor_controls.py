@@ -96,7 +96,7 @@ def test_what_cannot_be_said_of_one_cell_does_not_end_what_is_said_of_others(pag
     assert "ZeroDivisionError" in page.focus("user=alice")
     del page.editor.lines  # type: ignore[method-assign]
     page.type("5")
-    assert "at 5 B/s one request of 16 KiB takes" in page.below()
+    assert "one request of 16 KiB would take 54.6 min at 5 B/s" in page.below()
 
 
 def test_the_counts_of_the_states(page: Page) -> None:
