@@ -179,7 +179,7 @@ class NotebookSession(Session):
         plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         edits.shown = plan
-        return applied_by(plan, sentence("{} applies it.", Verb("quota apply", "plan.apply()")))
+        return applied_by(plan, sentence("Nothing is sent yet: {} applies it.", Verb("quota apply", "plan.apply()")))
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         """Apply the plan last shown. What of it is in force leaves the stage; the rest is kept for a second try."""

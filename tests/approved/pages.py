@@ -12,7 +12,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TYPED = re.compile(r"^(?:\$ kadmin-nb .*|%k\w+ .*|%load_ext .*)$", re.MULTILINE)
 ADDRESS = "localhost:9092"
 """The Kafka, as a page names it."""
-_PLAN = re.compile(r"plan ([0-9a-f]{12})")
+_PLAN = re.compile(r"[Pp]lan ([0-9a-f]{8})\b")
 
 
 def retyped(page: str, transcript: Transcript) -> str:

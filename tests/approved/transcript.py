@@ -14,7 +14,9 @@ from tests.command_result import CommandResult
 
 _HASHES = r"\b([0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{12})\b"
 _SHORT_HASHES = (
-    r"(?<=plan )[0-9a-f]{8}\b|(?<=plan id: )[0-9a-f]{8}\b|^[0-9a-f]{8}(?=  \d)"
+    r"(?<=[Pp]lan )[0-9a-f]{8}\b|(?<=plan log )[0-9a-f]{8}\b|(?<=rollback )[0-9a-f]{8}\b|(?<=roll back )[0-9a-f]{8}\b"
+    r"|(?<=another plan, )[0-9a-f]{8}\b"
+    r"|(?<=plan id: )[0-9a-f]{8}\b|^[0-9a-f]{8}(?=  \d)"
     r"|(?<=  )[0-9a-f]{8}(?=$|  me@host|  \d{4}-)"
 )
 ID = re.compile(f"{_HASHES}|{_SHORT_HASHES}", re.MULTILINE)
@@ -44,7 +46,7 @@ class Transcript:
         """The transcript of the lines."""
         for line in lines:
             answer = self.answer(line)
-            if ids := re.findall(r"plan ([0-9a-f]{12})", answer):
+            if ids := re.findall(r"[Pp]lan ([0-9a-f]{8})\b", answer):
                 self.plan = ids[-1]
             self.lines += [f"$ {line}", self.settled(answer), ""]
         return "\n".join(self.lines)
