@@ -10,9 +10,10 @@ def cut_names(area: Any) -> list[str]:
     return [str(text) for text in area.evaluate(_CUT)]
 
 
-def beyond(area: Any) -> int:
-    """The pixels of AREA, its grids and its page that one has to scroll sideways to see; a table has its own box."""
-    return int(area.evaluate(_BEYOND))
+def beyond(area: Any, *, grids: bool) -> int:
+    """The pixels of AREA and its page, or of its grids, too, that one has to scroll sideways to see; each table and
+    each grid has a box of its own."""
+    return int(area.evaluate(_BEYOND, grids))
 
 
 _CUT = """area => {
@@ -36,5 +37,7 @@ _CUT = """area => {
   }
   return cut;
 }"""
-_BEYOND = """area => Math.max(...[area, document.documentElement, ...area.querySelectorAll(".kg-scroll")]
-  .map((part) => part.scrollWidth - part.clientWidth))"""
+_BEYOND = """(area, grids) => {
+  const parts = [area, document.documentElement, ...(grids ? area.querySelectorAll(".kg-scroll") : [])];
+  return Math.max(...parts.map((part) => part.scrollWidth - part.clientWidth));
+}"""
