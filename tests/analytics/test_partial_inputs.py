@@ -94,7 +94,7 @@ LIMITS = quotas(alice=100, bob=100)
 
 SPAN = "2026-11-21 12:00:00Z to 12:20:00Z"
 HALF = "2026-11-21 12:00:00Z to 12:10:00Z"
-NEAREST = "Highest: user=alice producer_byte_rate 95 B/s of 100 B/s (95 %) on broker 3."
+NEAREST = "Highest: user=alice producer_byte_rate 95 of 100 B/s (95 %) on broker 3."
 
 NONE = "and no client was throttled"
 

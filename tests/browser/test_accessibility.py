@@ -65,7 +65,7 @@ def test_the_quota_editor_and_its_remarks(
     page.keyboard.type("5")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Dangerous 1").wait_for(timeout=LONG)
-    page.get_by_text("one request of 16 KiB takes").first.wait_for(timeout=LONG)
+    page.get_by_text("one request of 16 KiB would take").first.wait_for(timeout=LONG)
     page.get_by_label("add").wait_for(timeout=LONG)
     assert_nothing(notebook, "quota-editor")
 

@@ -267,7 +267,7 @@ def test_nothing_moves_when_a_cell_is_chosen(open_notebook: Open) -> None:
     page.get_by_text("user=u0000003, producer: 1.003 MB/s").wait_for()
     page.keyboard.type("5")
     page.keyboard.press("Enter")
-    page.get_by_text("one request of 16 KiB takes").wait_for()
+    page.get_by_text("one request of 16 KiB would take").wait_for()
     assert (places(), line.count()) == (before, 2)
     page.get_by_role("button", name="why…").click()
     page.get_by_text("producer_byte_rate of user=u0000003").wait_for()

@@ -66,7 +66,7 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     page.keyboard.press("Control+a")
     page.keyboard.type("5")
     page.keyboard.press("Enter")
-    page.get_by_text("one request of 16 KiB takes").first.wait_for()
+    page.get_by_text("one request of 16 KiB would take").first.wait_for()
     page.get_by_role("button", name="Dangerous 1").wait_for()
     page.get_by_label("add").fill(f"user={other} client-id=<default>")
     page.keyboard.press("Enter")
@@ -105,7 +105,7 @@ def test_the_lines_stay_on_the_cell_that_was_typed_until_one_looks_elsewhere(
     page.get_by_role("gridcell", name="1 MB/s", exact=True).first.click()
     page.keyboard.type("5")
     page.keyboard.press("Enter")
-    page.get_by_text("one request of 16 KiB takes").first.wait_for()
+    page.get_by_text("one request of 16 KiB would take").first.wait_for()
     assert page.locator(".kg-row:has(.kg-active)").inner_text().startswith(f"user={names[1]}")
     assert below.inner_text() == f"user={names[0]}, producer: 5 B/s, was 1 MB/s"
     page.keyboard.type("2MB/s")  # the next one: it is judged in its turn
