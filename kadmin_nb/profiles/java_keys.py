@@ -1,4 +1,4 @@
-"""The keys of Kafka's Java clients, 3.9 to 4.3: which we use, pass over, or refuse by name.
+"""The keys of Kafka's Java clients, 3.9 to 4.4: which we use, pass over, or refuse by name.
 
 Taken from AdminClientConfig, ProducerConfig and ConsumerConfig; `tests/connections` holds them against the jars.
 """
@@ -80,27 +80,26 @@ USED = OAUTHBEARER | {
 
 _PASSED_OVER = """
     acks allow.auto.create.topics auto.commit.interval.ms auto.include.jmx.reporter auto.offset.reset batch.size
-    buffer.memory check.crcs client.dns.lookup client.rack compression.gzip.level compression.lz4.level
-    compression.type compression.zstd.level connections.max.idle.ms
-    default.list.key.serde.inner default.list.key.serde.type default.list.value.serde.inner
-    default.list.value.serde.type delivery.timeout.ms
-    enable.auto.commit enable.idempotence enable.metrics.push exclude.internal.topics fetch.max.bytes
-    fetch.max.wait.ms fetch.min.bytes group.id group.instance.id group.protocol group.remote.assignor
-    heartbeat.interval.ms isolation.level key.deserializer key.serializer linger.ms max.block.ms
-    max.in.flight.requests.per.connection max.partition.fetch.bytes max.poll.interval.ms max.poll.records
-    max.request.size metadata.max.age.ms metadata.max.idle.ms metadata.recovery.rebootstrap.trigger.ms
-    metadata.recovery.strategy metrics.num.samples metrics.recording.level metrics.sample.window.ms
-    partition.assignment.strategy partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms
-    partitioner.class partitioner.ignore.keys receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
-    request.timeout.ms retries retry.backoff.max.ms retry.backoff.ms sasl.kerberos.min.time.before.relogin
-    sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
-    sasl.login.refresh.buffer.seconds
-    sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
-    sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.oauthbearer.clock.skew.seconds
-    sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms
-    sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
-    sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
-    send.buffer.bytes session.timeout.ms
+    bootstrap.resolve.timeout.ms buffer.memory buffer.memory.allocation.strategy check.crcs client.dns.lookup
+    client.rack compression.gzip.level compression.lz4.level compression.type compression.zstd.level
+    connections.max.idle.ms default.list.key.serde.inner default.list.key.serde.type default.list.value.serde.inner
+    default.list.value.serde.type delivery.timeout.ms enable.auto.commit enable.idempotence enable.metrics.push
+    exclude.internal.topics fetch.max.bytes fetch.max.wait.ms fetch.min.bytes group.id group.instance.id
+    group.protocol group.remote.assignor heartbeat.interval.ms isolation.level key.deserializer key.serializer
+    linger.ms max.block.ms max.in.flight.requests.per.connection max.partition.fetch.bytes max.poll.interval.ms
+    max.poll.records max.request.size metadata.cluster.check.enable metadata.max.age.ms metadata.max.idle.ms
+    metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy metrics.num.samples metrics.recording.level
+    metrics.sample.window.ms partition.assignment.strategy partitioner.adaptive.partitioning.enable
+    partitioner.availability.timeout.ms partitioner.class partitioner.ignore.keys partitioner.rack.aware
+    receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms retries
+    retry.backoff.max.ms retry.backoff.ms sasl.kerberos.min.time.before.relogin sasl.kerberos.ticket.renew.jitter
+    sasl.kerberos.ticket.renew.window.factor sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds
+    sasl.login.refresh.window.factor sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms
+    sasl.login.retry.backoff.ms sasl.oauthbearer.allow.unverified.audience sasl.oauthbearer.allow.unverified.issuer
+    sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
+    sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
+    sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
+    sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name send.buffer.bytes session.timeout.ms
     share.acknowledgement.mode share.acquire.mode socket.connection.setup.timeout.max.ms
     socket.connection.setup.timeout.ms transaction.timeout.ms transaction.two.phase.commit.enable transactional.id
     value.deserializer value.serializer

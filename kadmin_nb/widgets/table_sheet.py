@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames.answer import Tabular
-from ..frames.blocks import BAR, BRANCH, NOTEBOOK, NUMBER, RUNG, STANDING, TEXT, Block, Folded, Listing, Page, Title
+from ..frames.blocks import BADGE, BAR, BRANCH, NOTEBOOK, NUMBER, RUNG, STANDING, Block, Folded, Listing, Page, Title
 from ..frames.meanings import Part
 from ..frames.render import columns, engine_line
 from ..frames.views import across, counted_nouns, view_of
@@ -30,7 +30,7 @@ HEIGHT = 420
 SHORT = 40
 """Characters of a cell that is not repeated below the table while it has the focus."""
 
-_LOOKS = {STANDING: NUMBER, RUNG: TEXT, BAR: NUMBER}
+_LOOKS = {STANDING: NUMBER, RUNG: BADGE, BAR: NUMBER}
 """The looks of a grid's columns, where they are not those of an answer's."""
 
 _NUMBER = r"^-?\d{1,18}(\.\d+)?$"
@@ -46,13 +46,15 @@ class TableSheet(Sheet):
         table = across(table)
         view = view_of(table)
         self._table, self._lock = view.ordered(table), threading.RLock()
-        self._parts = {str(number): part for number, part in enumerate(view.parts(table))}
+        # a page scrolls below the names: levels stand behind all else
+        parts = sorted(view.parts(table), key=lambda part: part.look == RUNG)
+        self._parts = {str(number): part for number, part in enumerate(parts)}
         self._texts: dict[str, pa.Array] = {}
         self._order = np.arange(table.num_rows)
         self.label = title.partition("\n")[0] or "Rows"
-        self.columns = [
-            Column(name, part.heading, _LOOKS.get(part.look, part.look)) for name, part in self._parts.items()
-        ]
+        heads = ("level" if part.look == RUNG else part.heading for part in parts)
+        looks = (_LOOKS.get(part.look, part.look) for part in parts)
+        self.columns = [Column(*of) for of in zip(self._parts, heads, looks, strict=True)]
 
     def __len__(self) -> int:
         return len(self._order)

@@ -73,12 +73,12 @@ def test_a_danger_is_confirmed_and_taken_back(
     page.get_by_role("button", name="Apply", exact=True).wait_for()
     _click(page, "Apply")
     notebook.wait_for_text(REFUSED)
-    assert notebook.text().count("plan with a reason and apply with") == 1
+    assert notebook.text().count("to apply it anyway: type") == 1
     notebook.picture("review-danger")
     page.get_by_label("reason").fill("the default is too low")
     _click(page, "Plan again")
     notebook.wait_for_text("reason: the default is too low")
-    page.get_by_label("type again").last.fill(KEY)
+    page.get_by_label("type again").last.fill(f"{KEY} client-id=<default>")
     _click(page, "Apply")
     page.get_by_role("cell", name="verified").first.wait_for(timeout=LONG)
     assert cluster.quotas.describe(client_id=kn.DEFAULT, strict=True).to_arrow().num_rows == 0
@@ -114,7 +114,7 @@ def test_a_key_typed_again_and_apply_clicked_at_once(
     page.get_by_role("status").get_by_text(REFUSED).wait_for(timeout=LONG)
     notebook.begin(2)  # the kernel's main thread has no time for messages now
     page.locator(".jp-OutputArea-output").get_by_text("waits").wait_for()
-    page.get_by_label("type again").last.fill(KEY)
+    page.get_by_label("type again").last.fill(f"{KEY} client-id={client}")
     _click(page, "Apply")
     page.get_by_role("cell", name="verified").first.wait_for(timeout=LONG)
 

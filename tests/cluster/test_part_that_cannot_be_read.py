@@ -134,7 +134,7 @@ def test_a_comparison_takes_nothing_for_removed(line: Line, strange: LocalKafka,
 
 def test_a_plan_is_made_of_what_was_read(line: Line, file) -> None:
     """A file of quotas could not be planned, as a topic of somebody else has two partitions."""
-    assert line("plan", "from", file("limits.yaml", LIMITS)).out.startswith("plan ")
+    assert line("plan", "from", file("limits.yaml", LIMITS)).out.startswith("Plan ")
     refused = line("plan", "from", file("acks.yaml", ACKS))
     assert (refused.code, refused.out) == (5, "")
     first = refused.err.splitlines()[0]

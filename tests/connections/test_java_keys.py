@@ -51,7 +51,7 @@ def client_jars():
 
 @pytest.mark.broker
 def test_the_keys_are_those_in_kafkas_own_classes(client_jars):
-    """Kafka 4.3 has a key that you have never heard of."""
+    """Kafka 4.4 has a key that you have never heard of."""
     words = set().union(*map(_words, client_jars))
     assert {key for key in USED | IGNORED | REFUSED.keys() if "." in key} - words <= {"sasl.oauthbearer.assertion"}
     dotted = {word for word in words if "." in word and not _NOT_CLIENT_KEYS.match(word)}

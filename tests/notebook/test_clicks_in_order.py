@@ -19,7 +19,7 @@ from kadmin_nb.widgets.grid import Grid
 from kadmin_nb.widgets.sheet import Arrangement, Column, Page, Result
 
 class Sheet:
-    columns, label, edited = [Column("name", "name", is_editable=True)], "names", []
+    columns, label, edited, legend = [Column("name", "name", is_editable=True)], "names", [], ""
     __len__ = lambda self: 1
     page = lambda self, first, count: Page(0, ["a"], [["a"]])
     keys = lambda self, first, count: ["a"]

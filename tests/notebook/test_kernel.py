@@ -53,7 +53,7 @@ def test_what_cells_show(kafka, tmp_path):
 
 def test_a_line_within_a_function_has_its_variables(kafka, tmp_path):
     """In my document the argument was alice, and the plan was for bob, the global."""
-    function = "def limit(who):\n    %kquota set producer_byte_rate=1MB/s user={who}\n"
+    function = "def limit(who):\n    %kquota set producer_byte_rate=1234567 user={who}\n"
     call = "who, why = 'bob', 'the fair'\nlimit('alice')"
     *_, planned, refused = outputs(
         kafka,

@@ -39,7 +39,7 @@ def test_a_plan_of_lines_says_whom_it_touches(live, clients, lines, cluster):
     said = live("plan", "-f", str(lines), "--impact", str(clients[1]))
     assert said.code == 0
     told = said.out.splitlines()
-    assert told[0].startswith("plan ")
+    assert told[0].startswith("Plan ")
     assert told.index("producer_byte_rate: becomes limited 2") > 0
     assert sum(line.startswith(f"user={clients[0]} ") for line in told) == 2
     assert len(cluster.quotas.describe(user=clients[0])) == 0
