@@ -271,11 +271,6 @@ class Change(_KeyOfTarget):
         return isinstance(self.validated, Refusal) and self.validated.kind is NotAuthorized
 
     @property
-    def is_validated(self) -> bool:
-        """True if the broker's validation took it."""
-        return self.validated is OK
-
-    @property
     def refusal(self) -> Refusal:
         """The refusal of a row that has one."""
         assert isinstance(self.validated, Refusal)
