@@ -66,6 +66,11 @@ def served(tls: LocalKafka) -> Callable[[], int]:
 def renewed(store: Path) -> int:
     """Write a new certificate under the same name; its serial number."""
     self_signed(store.parent, 30, "localhost")
+    return serial_in(store)
+
+
+def serial_in(store: Path) -> int:
+    """The serial number of the certificate in the file."""
     return x509.load_pem_x509_certificate(store.read_bytes()).serial_number
 
 
@@ -157,6 +162,7 @@ def test_a_broken_store_is_accepted_and_the_answer_says_what_it_does_not_know(tl
 @pytest.mark.broker
 def test_a_store_that_is_not_sent_says_how_it_would_be(tls, store, served, capsys):
     """Nothing to change, 1 unchanged: and the certificate in the file was a new one."""
+    eventually(served, serial_in(store))  # what the test before has sent is read by now
     before, _ = served(), renewed(store)
     line = ["config", "set", f"{LOCATION}={store}", "broker=1", "--apply", "--cluster", tls.bootstrap]
     assert terminal.run_line(line) == 0
