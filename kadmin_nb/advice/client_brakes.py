@@ -107,6 +107,8 @@ class Throttling:
     def is_near(self, key: str) -> bool:
         """True if the limit of now can have throttled that much."""
         least = NEAR_REQUESTS if key == REQUESTS else NEAR
+        if self.is_of_share:  # an estimate is no measure of how near it was
+            return self.is_now is not False
         is_known = self.is_now is True or not self.grew
         return self.is_now is not False and is_known and (self.has_unknown or (self.utilisation or 0.0) >= least)
 

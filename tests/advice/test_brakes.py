@@ -332,3 +332,11 @@ def test_what_is_accepted_of_an_address_is_not_known_where_quotas_were_not_read(
     (found,) = of_client(client(addresses=[Address("10.0.0.7", 2, 9.0, 30, 4)], no_ip_limits=why))
     assert told([found]) == [("connection-limit", "user=alice client-id=app", NOT_KNOWN, "quota resolve ip=10.0.0.7")]
     assert found.message == f"not known: 10.0.0.7 opened 9 connections per second on broker 2; {why}"
+
+
+def test_an_estimate_of_a_share_consumer_is_no_measure_of_how_near_it_was():
+    """Throttled at its limit, it was said that the limit may have been another then."""
+    seen = {"longest_ms": 900.0, "share": 0.4, "since": None, "utilisation": 60.0, "has_unknown": False, "grew": True}
+    assert not Throttling(**seen).is_near("consumer_byte_rate")
+    assert Throttling(**seen, is_of_share=True).is_near("consumer_byte_rate")
+    assert not Throttling(**seen, is_of_share=True, is_now=False).is_near("consumer_byte_rate")
