@@ -61,7 +61,7 @@ def typed(kafka, tmp_path):
     """The exit codes of lines that are typed one after the other, without those names, and what was printed."""
 
     def run(lines: list[str]) -> tuple[list[int], str]:
-        env = {**os.environ, "HOME": f"{tmp_path}/home", "XDG_STATE_HOME": f"{tmp_path}/state",
+        env = {**os.environ, "HOME": f"{tmp_path}/home", "KADMIN_STATE": f"{tmp_path}/state",
                "KADMIN_CONFIG": f"{tmp_path}/kadmin-nb.toml", "PYTHONPATH": os.pathsep.join(sys.path)}  # fmt: skip
         (tmp_path / "kadmin-nb.toml").write_text(PROFILE.format(bootstrap=kafka.bootstrap))
         (tmp_path / "policies.py").write_text(POLICY)
