@@ -12,10 +12,14 @@ import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from . import documents, files
 from .errors import UsageError
 from .paths import state_dir
+
+ADMIN = "admin"
+"""The user that may do everything, where there are logins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,20 @@ def load_run(folder: Path) -> Run | None:
 
 def admin_properties() -> Path | None:
     """The properties with which an admin connects to the local Kafka that runs: `default`, else the last started."""
-    known = [(run.name == "default", run.started_at, folder) for folder, run in all_runs() if _accepts(run)]
-    return max(known)[2] / "users" / "admin.properties" if known else None
+    running = ((folder, run) for folder, run in all_runs() if accepts(next(iter(run.ports[0].values()))))
+    known = [(run.name == "default", run.started_at, folder) for folder, run in running]
+    return user_file(max(known)[2], ADMIN) if known else None
 
 
-def _accepts(run: Run) -> bool:
+def user_file(folder: Path, user: str) -> Path:
+    """The Java client properties with which a user connects to the run in this folder."""
+    return folder / "users" / f"{quote(user, safe=' ')}.properties"
+
+
+def accepts(port: int) -> bool:
+    """True if this machine takes connections at a port."""
     try:
-        socket.create_connection(("127.0.0.1", next(iter(run.ports[0].values()))), timeout=1.0).close()
+        socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
     except OSError:
         return False
     return True

@@ -6,12 +6,10 @@ ends it too.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kadmin_nb.local import local_kafka, process
@@ -121,9 +119,8 @@ def _begin_traffic(kafka: LocalKafka) -> None:
     folder = kafka.folder / "traffic"
     folder.mkdir(mode=0o700)
     token = f"{kafka.run_id}-traffic"
-    path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
     command = [sys.executable, "-m", "kadmin_nb.local.demo", kafka.name, token]
-    process.spawn(folder, token, command, {**os.environ, "PYTHONPATH": path})
+    process.spawn(folder, token, command, process.environment())
 
 
 def _producer(kafka: LocalKafka, client: Client) -> Any:

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from kadmin_nb import documents, files, local_runs
 from kadmin_nb.errors import NotFound, Unsupported, UsageError
@@ -21,7 +20,6 @@ from kadmin_nb.jars import Distribution, Progress, find_jars
 from kadmin_nb.java import Java, find_java
 from kadmin_nb.local.node import Node, log_tail, wait_for
 from kadmin_nb.local.properties import (
-    ADMIN,
     LOGINS,
     ClusterSpec,
     TlsFiles,
@@ -31,7 +29,7 @@ from kadmin_nb.local.properties import (
     server_properties,
     write_log4j_configs,
 )
-from kadmin_nb.local_runs import Run
+from kadmin_nb.local_runs import ADMIN, Run
 
 from . import runs
 from .node import archive_flags, format_nodes, random_id
@@ -166,7 +164,7 @@ class LocalKafka:
             runs.release(self._watchdog)
 
     def _user_file(self, user: str) -> Path:
-        return self.folder / "users" / f"{quote(user, safe=' ')}.properties"
+        return local_runs.user_file(self.folder, user)
 
 
 def start(

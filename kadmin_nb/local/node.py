@@ -6,7 +6,6 @@ import base64
 import hashlib
 import os
 import signal
-import socket
 import subprocess
 import time
 import uuid
@@ -22,7 +21,7 @@ from kadmin_nb.jars import Progress
 from kadmin_nb.java import Java
 from kadmin_nb.local import process
 from kadmin_nb.local.properties import CONTROLLER, DATA
-from kadmin_nb.local_runs import Run
+from kadmin_nb.local_runs import ADMIN, Run, accepts, user_file
 from kadmin_nb.paths import cache_dir
 
 PATIENCE = 5.0
@@ -204,7 +203,7 @@ class Node:
         process may have been quicker to take one. An installed Kafka may have nothing that writes a log: it is asked.
         """
         ports = (port for listener, port in self.ports.items() if listener != CONTROLLER)
-        if not all(map(_accepts, ports)):
+        if not all(map(accepts, ports)):
             return False
         says = _text_since(self.log_path, since)
         return "Kafka Server started" in says if says else self._answers()
@@ -214,7 +213,7 @@ class Node:
         from kadmin_nb.cluster import connect
 
         try:
-            with connect(str(self.folder.parent / "users" / "admin.properties"), timeout=PATIENCE) as cluster:
+            with connect(str(user_file(self.folder.parent, ADMIN)), timeout=PATIENCE) as cluster:
                 serving = {broker.id for broker in cluster.port.brokers() if not broker.is_fenced}
                 return cluster.id == self.run.cluster_id and self.id in serving
         except KadminError:
@@ -314,11 +313,3 @@ def _text_since(file: Path, since: int) -> str:
             return log.read().decode(errors="replace")
     except FileNotFoundError:
         return ""
-
-
-def _accepts(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
-    except OSError:
-        return False
-    return True

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kadmin_nb import files
 from kadmin_nb.errors import UsageError
+from kadmin_nb.local_runs import ADMIN
 
-ADMIN = "admin"
 CONTROLLER = "CONTROLLER"
 DATA = "data"
 PROXIED = "PROXIED"

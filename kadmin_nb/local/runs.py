@@ -123,12 +123,10 @@ def watch(folder: Path, run_id: str) -> subprocess.Popen[bytes]:
     Its standard input is a pipe that only we hold open. The parent's id is looked at too: a forked child of ours may
     hold the pipe open as well.
     """
-    root = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     dog = subprocess.Popen(
         [sys.executable, "-m", "kadmin_nb.local.runs", str(folder), run_id],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder.parent,
-        env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+        env=process.environment(), start_new_session=True,
     )  # fmt: skip
     process.remember(folder / "watchdog", dog.pid, run_id)
     _watching.add(dog)
