@@ -50,9 +50,14 @@ class Verb:
     python: str
 
 
+def short_id(whole: str | None) -> str:
+    """The beginning of an id, by which people and verbs know a plan, its changes or a run."""
+    return (whole or "")[:8]
+
+
 def plan_verb(name: str, plan_id: str) -> Verb:
     """A command on a plan that has a journal here: `plan apply 3f9a27c4`, `cluster.apply('3f9a27c4')`."""
-    short = plan_id[:8]
+    short = short_id(plan_id)
     return Verb(f"plan {name} {short}", f"cluster.{name}({short!r})")
 
 

@@ -42,7 +42,7 @@ from confluent_kafka import KafkaException
 
 from .. import errors
 from ..errors import LOCKED, KadminError, Locked, NotAuthorized, PlanRefused, TimedOut, printable
-from ..hints import Hint, Option, sentence
+from ..hints import Hint, Option, sentence, short_id
 from ..model.changes import Refusal
 from ..processes import Process
 from .compacted_topic import CompactedTopic, TopicRecord
@@ -349,7 +349,7 @@ class HeldLease:
             return
         seconds_left, until = (claim.until - at) / 1000, _utc(claim.until / 1000)
         raise Locked(
-            f"{claim} holds the lease for plan {claim.plan[:8]} since {claim.taken}, "
+            f"{claim} holds the lease for plan {short_id(claim.plan)} since {claim.taken}, "
             f"alive until {until} ({seconds_left:.0f} s)",
             code=LOCKED,
             hint=Hint(
@@ -368,7 +368,7 @@ class HeldLease:
             event = "another editor took the lease and gave it back, or the topic was emptied"
         else:
             gave_back = "" if claim else " and gave it back"
-            event = f"{last} took the lease for plan {last.plan[:8]} at {last.taken}{gave_back}"
+            event = f"{last} took the lease for plan {short_id(last.plan)} at {last.taken}{gave_back}"
         raise PlanRefused(event, code="FENCED", hint="Resume it when they are done.")
 
     def _close(self) -> None:

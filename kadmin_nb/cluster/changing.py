@@ -22,7 +22,7 @@ from ..client_configs.registry import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused, WrongCluster
 from ..frames.answer import Answer
 from ..frames.display import Display
-from ..hints import Hint, Verb, plan_verb, sentence
+from ..hints import Hint, Verb, plan_verb, sentence, short_id
 from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
 from ..plans import LAG, QUIET_PERIOD, plan, planning, sending, stalls
@@ -190,7 +190,7 @@ class Changes:
 
         def begins() -> None:
             if not journal.is_locked:
-                warnings.warn(_NO_LOCKS.format(folder=journal.place.parent, plan=plan.id[:8]), stacklevel=2)
+                warnings.warn(_NO_LOCKS.format(folder=journal.place.parent, plan=short_id(plan.id)), stacklevel=2)
             self._note_undoing(plan)
 
         sent = partial(self._sent_by_others, plan)
@@ -378,7 +378,7 @@ class Changes:
         if journal := journals().of(plan):
             return journal
         raise NotFound(
-            f"plan {plan.id[:8]} has no journal: it was never applied from here, or there was nothing to do",
+            f"plan {short_id(plan.id)} has no journal: it was never applied from here, or there was nothing to do",
             hint=Hint(
                 sentence("{} starts it.", Verb("plan apply FILE", "cluster.apply(plan)")),
                 "KADMIN_STATE says where journals are.",
@@ -455,7 +455,7 @@ _NO_LOCKS = (
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str = " by Ctrl-C") -> Interrupted:
     ways = plan_verb("apply", plan.id), plan_verb("rollback", plan.id)
     return Interrupted(
-        f"plan {plan.id[:8]} was stopped{by}, {how}",
+        f"plan {short_id(plan.id)} was stopped{by}, {how}",
         outcomes=outcomes,
         hint=Hint(sentence("{} continues, {} undoes what was done.", *ways)),
     )
@@ -463,7 +463,7 @@ def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str
 
 def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed:
     return PartlyFailed(
-        f"plan {plan.id[:8]} was stopped: {why}",
+        f"plan {short_id(plan.id)} was stopped: {why}",
         outcomes=outcomes,
         code=why.code,
         hint=Hint(
@@ -475,7 +475,7 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
 
 def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
     return PartlyFailed(
-        f"plan {plan.id[:8]} can be neither resumed nor rolled back: its journal {journal} was removed, cut or "
+        f"plan {short_id(plan.id)} can be neither resumed nor rolled back: its journal {journal} was removed, cut or "
         "replaced while the plan was applied",
         outcomes=outcomes,
         code="JOURNAL",
@@ -488,7 +488,7 @@ def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
 
 def _overtaken(plan: Plan, why: str, outcomes: Outcomes) -> PartlyFailed:
     return PartlyFailed(
-        f"plan {plan.id[:8]} did not hold the lease throughout: {why}",
+        f"plan {short_id(plan.id)} did not hold the lease throughout: {why}",
         outcomes=outcomes,
         code=LOST,
         hint=Hint(

@@ -12,6 +12,7 @@ from pathlib import Path
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete, add_completion_class
 
 from ..errors import KadminError
+from ..hints import short_id
 from ..model.client_configs import CLIENT_KEYS
 from ..model.config_fallback import BROKER_KEYS
 from ..model.config_values import LOGGER_LEVELS, VALUES
@@ -136,13 +137,9 @@ def plans() -> Iterable[str]:
     from ..plans.journal.store import Journals
 
     with suppress(KadminError, OSError):
-        yield from sorted(plan_id[:_ID] for plan_id in Journals(journal_dir()).ids())
+        yield from sorted(short_id(plan_id) for plan_id in Journals(journal_dir()).ids())
     with suppress(OSError):
         yield from sorted(path.name for path in Path().glob("*.json"))
-
-
-_ID = 8
-"""Characters of a plan's id that are offered; as `plan log` shows it."""
 
 
 def runbooks() -> Iterable[str]:

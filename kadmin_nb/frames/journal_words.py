@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..hints import short_id
+
 Record = Mapping[str, Any]
 """The columns of a record, and what it says beside them."""
 
@@ -26,7 +28,7 @@ def _sentence(record: Record) -> str:
 
 
 def _planned(record: Record) -> str:
-    return f"plan {record['id'][:8]}, as applied"
+    return f"plan {short_id(record['id'])}, as applied"
 
 
 def _begun(record: Record) -> str:
@@ -59,7 +61,7 @@ _SENTENCES: Mapping[str, Callable[[Record], str]] = {
     "outcome": _answered,
     "settled": _settled,
     "end": _ended,
-    "undone": lambda record: f"rolled back by plan {record['by'][:8]}, by {record['author']}",
+    "undone": lambda record: f"rolled back by plan {short_id(record['by'])}, by {record['author']}",
     "seen": lambda record: f"{record['author']} saw {_rows(record['rows'])} on every broker",
 }
 

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import printable
+from ..hints import short_id
 from ..model.config_fallback import in_unit_of
 from ..model.config_units import with_unit
 from ..model.config_values import ConfigValue, has_effect
@@ -146,11 +147,6 @@ def word(value: str | None) -> str:
 
 _WORDS = {"delete": "remove"}
 """Values of frames that people read as another word."""
-
-
-def short_id(value: str | None) -> str:
-    """The beginning of an id, by which verbs know it."""
-    return (value or "")[:8]
 
 
 def _each(write: Callable[[Any], str], name: str) -> Texts:

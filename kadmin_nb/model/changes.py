@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
 from ..errors import Invalid, KadminError, NotAuthorized, UsageError, kind_of
+from ..hints import short_id
 from ..secrets import FORMS, Secret, holds_secret, revealed
 from .configurable import Configurable
 
@@ -309,7 +310,7 @@ class SentRow:
     at: datetime | None = None
 
     def __str__(self) -> str:
-        return f"plan {self.plan_id[:8]}"
+        return f"plan {short_id(self.plan_id)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,11 @@ class Coverage:
             yield "the same limit" if self.same_limit else "the limit changed meanwhile"
 
 
+def row_words(key: str, target: Configurable | str) -> str:
+    """The row of a plan as options name it: the key and whose it is, `acks user=alice`."""
+    return f"{key} {target}"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a rule found: its `code`, how severe it is, about what, by which evidence, and the edit that fixes it.
@@ -132,7 +137,7 @@ class Finding:
     @property
     def allowed_by(self) -> str:
         """The words that let a danger of a plan through: the key and the row's own name, `acks user=alice`."""
-        return f"{self.key} {self.target}" if self.target else self.key
+        return row_words(self.key, self.target) if self.target else self.key
 
     @classmethod
     def not_known(

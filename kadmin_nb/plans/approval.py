@@ -12,7 +12,7 @@ import platform
 from collections.abc import Mapping
 
 from ..errors import PlanRefused, printable
-from ..hints import Hint, Verb, sentence
+from ..hints import Hint, Verb, sentence, short_id
 from .plan import Plan, with_note
 
 APPROVAL = "approval"
@@ -28,7 +28,7 @@ def approved(plan: Plan, author: str, at: str, text: str = "") -> Plan:
         They cannot approve it (`APPROVAL`).
     """
     if why := _why_not(plan, author):
-        raise _approval_refused(f"you cannot approve plan {plan.id[:8]}: {why}")
+        raise _approval_refused(f"you cannot approve plan {short_id(plan.id)}: {why}")
     return with_note(plan, text, author=author, at=at, kind=APPROVAL)
 
 
@@ -45,7 +45,7 @@ def approval_of(plan: Plan) -> Mapping[str, str]:
     if "" in reasons:
         return approvals[reasons.index("")]
     why = reasons[0] if reasons else "no one has approved it"
-    raise _approval_refused(f"plan {plan.id[:8]} is not approved: {why}")
+    raise _approval_refused(f"plan {short_id(plan.id)} is not approved: {why}")
 
 
 def _why_not(plan: Plan, author: str) -> str:

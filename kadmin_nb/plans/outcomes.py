@@ -20,7 +20,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Folded, Page
 from ..frames.schema_metadata import now, stamped
 from ..frames.views import counted_nouns
-from ..hints import Hint, Sentence, Syntax, Verb, plan_verb, python, sentence
+from ..hints import Hint, Sentence, Syntax, Verb, plan_verb, python, sentence, short_id
 from ..model import rights
 from ..model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
 from .advice import same_stores
@@ -150,7 +150,7 @@ class Outcomes(Answer):
         """
         if self._rows_left and not len(self.failed):
             raise PartlyFailed(
-                f"plan {self.plan_id[:8]} was applied, and "
+                f"plan {short_id(self.plan_id)} was applied, and "
                 f"{counted_nouns(self._rows_left, 'row', 'rows')} of the plan that it rolls back "
                 f"{'is' if self._rows_left == 1 else 'are'} not seen to be undone",
                 outcomes=self,
@@ -171,7 +171,7 @@ class Outcomes(Answer):
 
     def _ways_on(self) -> Hint:
         """The ways to go on where rows are not good."""
-        begun, plan_id = self.journal is not None, self.plan_id[:8]
+        begun, plan_id = self.journal is not None, short_id(self.plan_id)
         again = Verb(f"plan verify {plan_id if begun else 'PLAN'}", "cluster.verify(plan)")
         may_come = not {UNVERIFIED, UNKNOWN}.isdisjoint(self._table["state"].to_pylist())
         return Hint(
@@ -243,7 +243,7 @@ class Outcomes(Answer):
         nothing = "nothing to change, " * is_nothing
         slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
         on_each = f" on {counted_nouns(self._agreeing, 'broker', 'brokers')}" if self._agreeing else ""
-        lines = [f"plan {self.plan_id[:8]}: {nothing}{self._states_of(self._table)}{on_each}{slowest}"]
+        lines = [f"plan {short_id(self.plan_id)}: {nothing}{self._states_of(self._table)}{on_each}{slowest}"]
         return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
 
     def left_lines(self, syntax: Syntax) -> list[str]:

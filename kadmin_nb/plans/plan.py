@@ -21,7 +21,7 @@ from ..frames import schemas
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Aside, Page
 from ..frames.schema_metadata import stamped
-from ..hints import Hint, Option, Sentence, Syntax, sentence
+from ..hints import Hint, Option, Sentence, Syntax, sentence, short_id
 from ..model.changes import FAILED, SET, Change, refuse_secret_text
 from ..model.figures import utc
 from ..model.findings import DANGER, Finding
@@ -459,7 +459,7 @@ class Plan(PrintFormats, Tabular):
 
     def _title(self) -> str:
         target = self._live.target if self._live else ""
-        return printable(f"Plan {self.id[:8]}{f' for {target}' if target and os.sep not in target else ''}")
+        return printable(f"Plan {short_id(self.id)}{f' for {target}' if target and os.sep not in target else ''}")
 
     def _short_form(self) -> str:
         return f"{self._title()}: {self._counts}"
@@ -540,7 +540,7 @@ def _refuse_to_replace(place: Path, plan: Plan) -> None:
         return
     try:
         there = Plan.load(place)
-        why = f"it holds another plan, {there.id[:8]}" if there.id != plan.id else ""
+        why = f"it holds another plan, {short_id(there.id)}" if there.id != plan.id else ""
         if not why and any(note not in plan.notes for note in there.notes):
             why = "the same plan there has notes that this one lacks"
     except KadminError:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import files, paths
 from ..errors import UsageError
+from ..hints import short_id
 from . import formats
 from .kinds import CONFIGS, by_kind
 
@@ -102,7 +103,7 @@ def runbook_parameters(
         "changes_id": plan.changes_id,
         "limit": len(plan),
     }
-    return RunbookParameters(runbook, f"{runbook}-{plan.id[:8]}", values)
+    return RunbookParameters(runbook, f"{runbook}-{short_id(plan.id)}", values)
 
 
 def _json_for_yaml(values: Mapping[str, Any]) -> str:

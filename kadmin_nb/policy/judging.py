@@ -13,7 +13,7 @@ from ..errors import ExitState, Invalid, KadminError, PlanRefused, printable
 from ..frames import schemas
 from ..frames.answer import Findings
 from ..frames.blocks import NOTEBOOK, Page
-from ..hints import Hint, Verb, sentence
+from ..hints import Hint, Verb, sentence, short_id
 from ..model.findings import DANGER, FAILED, OK, SKIPPED, UNKNOWN, WARNING, Finding, Row
 from ..model.grammar import format_word
 from ..model.quota_keys import readable, text_of
@@ -203,7 +203,7 @@ class PolicyAnswer(Findings):
         """
         if complaint := self._blame():
             hint = Hint("Nothing was sent.", sentence("{} shows all of it.", CHECK))
-            raise PlanRefused(f"plan {plan.id[:8]} breaks {complaint}", code="POLICY", hint=hint)
+            raise PlanRefused(f"plan {short_id(plan.id)} breaks {complaint}", code="POLICY", hint=hint)
         return self
 
     def dangers(self, plan: Plan) -> list[Finding]:

@@ -14,7 +14,7 @@ from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.given_frames import to_pandas
-from ..hints import did_you_mean
+from ..hints import did_you_mean, short_id
 from ..model.config_values import ConfigValue
 from ..model.findings import Row
 from ..model.quota_keys import CALLBACK
@@ -145,7 +145,7 @@ class ClusterFrames:
         """
         if plan.cluster_id != self.snapshot.cluster_id:
             raise WrongCluster(
-                f"plan {plan.id[:8]} was made for cluster {plan.cluster_id}, not for {self.snapshot.cluster_id}"
+                f"plan {short_id(plan.id)} was made for cluster {plan.cluster_id}, not for {self.snapshot.cluster_id}"
             )
         tables = {name: after(KINDS[name], table, plan) for name, table in self.tables.items()}
         then = replace(self, tables=tables, plan=plan)

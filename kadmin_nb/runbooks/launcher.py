@@ -14,12 +14,13 @@ from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from ..frames.schema_metadata import now
+from ..hints import short_id
 from ..paths import journal_dir
 from .binder import BUILT_IN, refuse_unknown
 from .catalogue import Runbook, find
 from .page import settle, write_page
 from .recording import PLACE, unsaved
-from .run_record import FAILED, FINISHED, SHORT_ID, STARTED, RunError, RunProcess, RunRecord
+from .run_record import FAILED, FINISHED, STARTED, RunError, RunProcess, RunRecord
 
 if TYPE_CHECKING:
     from papermill import PapermillExecutionError
@@ -119,7 +120,7 @@ def _with_what_stays(error: KadminError, record: Path) -> KadminError:
     if not journal or not sent:
         return error
     counts = f"{sent} of {len(journal.plan)} rows sent, {len(journal.state.verified)} verified"
-    return unsaved(error, journal.plan.id, f"plan {journal.plan.id[:SHORT_ID]}: {counts}")
+    return unsaved(error, journal.plan.id, f"plan {short_id(journal.plan.id)}: {counts}")
 
 
 def _bound(runbook: Runbook, parameters: Mapping[str, object]) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import Conflict, ConnectionFailed, PlanRefused, UsageError, WrongCluster, printable
-from ..hints import Hint, Verb, sentence
+from ..hints import Hint, Verb, sentence, short_id
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -73,7 +73,7 @@ def reviewed(path: str, plan_id: str) -> Plan:
     plan = Plan.load(path)
     if not plan.id.startswith(plan_id):
         raise PlanRefused(
-            printable(f"{path} holds plan {plan.id[:8]}, but {plan_id[:8]} was reviewed"),
+            printable(f"{path} holds plan {short_id(plan.id)}, but {short_id(plan_id)} was reviewed"),
             code="ANOTHER_PLAN",
             hint="Nothing was sent. Pass the plan that was reviewed, or review this one.",
         )
@@ -108,7 +108,7 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool
         )
     if changes_id and not plan.changes_id.startswith(changes_id):
         raise Conflict(
-            f"the changes are {plan.changes_id[:8]}, but {changes_id[:8]} were reviewed",
+            f"the changes are {short_id(plan.changes_id)}, but {short_id(changes_id)} were reviewed",
             hint="Nothing was sent. Review again, or pass the lines that were reviewed.",
         )
 

@@ -16,7 +16,7 @@ from ..errors import Hinted, Interrupted, KadminError, PartlyFailed, PlanRefused
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import now
-from ..hints import Hint, Runbook, plan_verb, sentence
+from ..hints import Hint, Runbook, plan_verb, sentence, short_id
 from . import binder
 from .report_checks import Verdicts
 from .run_record import (
@@ -26,7 +26,6 @@ from .run_record import (
     FINISHED,
     NOTHING,
     PLANNED,
-    SHORT_ID,
     STARTED,
     RunError,
     RunProcess,
@@ -244,7 +243,7 @@ class Record:
         except KadminError as exc:
             if self.plan is None or self.changed is False:
                 raise
-            became = f"plan {self.plan.id[:SHORT_ID]} may have been sent in part"
+            became = f"plan {short_id(self.plan.id)} may have been sent in part"
             if self.outcomes is not None:
                 became = self.outcomes._short_form()
             raise unsaved(exc, self.plan.id, became) from None
@@ -254,7 +253,7 @@ class Record:
             self.written().write(self.path)
 
     def __repr__(self) -> str:
-        plan = f"plan {self.plan.id[:SHORT_ID]}, changes {self.plan.changes_id[:SHORT_ID]}, " if self.plan else ""
+        plan = f"plan {short_id(self.plan.id)}, changes {short_id(self.plan.changes_id)}, " if self.plan else ""
         return f"{self.runbook}: {self.state}; {plan}record {self._place}"
 
 

@@ -22,7 +22,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from ..frames.schema_metadata import now
-from ..hints import Option, Runbook
+from ..hints import Option, Runbook, short_id
 from ..model.figures import utc
 from ..model.findings import OK
 from ..plans.advice import REASON
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 LARGEST = 1 << 28
 """Bytes of a record: it has the rows of the plan and their outcomes."""
-SHORT_ID = 8
-"""Characters of an id that are shown."""
 
 STARTED, PLANNED, APPLYING = "started", "planned", "applying"
 NOTHING, APPLIED, FAILED = "nothing to do", "applied", "failed"
@@ -174,7 +172,7 @@ class RunRecord(Display):
         """The parameters that have to be given besides those of the run before."""
         yield "-p apply=true"
         if "changes_id" in self.parameters and self.changes_id:
-            yield f"-p changes_id={self.changes_id[:SHORT_ID]}"
+            yield f"-p changes_id={short_id(self.changes_id)}"
         if not self.parameters.get("allow"):
             yield from self._allowing()
         if self._lacks_reason:
@@ -269,7 +267,7 @@ class RunRecord(Display):
             yield printable(f"cluster {self.cluster_id}")
         yield utc(self.written)
         ids = {"plan": self.plan_id, "changes": self.changes_id}
-        yield from (f"{name} {full[:SHORT_ID]}" for name, full in ids.items() if full)
+        yield from (f"{name} {short_id(full)}" for name, full in ids.items() if full)
         if self.reason:
             yield printable(f"because {self.reason}")
 

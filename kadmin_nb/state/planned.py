@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, WrongCluster
+from ..hints import short_id
 from ..model.changes import AppliedRow, Change
 from ..model.findings import Row
 from ..secrets import SHOWN
@@ -43,7 +44,7 @@ def plans_of(given: object, cluster_id: str) -> list[Plan]:
                 hint="Pass the plan, or kn.Plan.load(FILE): an id alone does not say what it changed.",
             )
         if plan.cluster_id != cluster_id:
-            raise WrongCluster(f"plan {plan.id[:8]} is for cluster {plan.cluster_id}, but this is {cluster_id}")
+            raise WrongCluster(f"plan {short_id(plan.id)} is for cluster {plan.cluster_id}, but this is {cluster_id}")
     return several
 
 

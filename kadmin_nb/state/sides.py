@@ -17,6 +17,7 @@ from ..errors import KadminError, UsageError
 from ..frames import given_frames
 from ..frames.answer import Answer
 from ..frames.schema_metadata import CLUSTER_ID
+from ..hints import short_id
 from ..model.grammar import quote
 from ..model.resources import WORDS, Resource
 from .declaration import Declared, read_by
@@ -178,7 +179,7 @@ def _left_by(plan: Plan) -> Side:
     scopes = {change.resource.scope for change, _ in left}
     content = snapshot_of_texts(texts, cluster_id=plan.cluster_id, taken_at=datetime.now(UTC), scopes=scopes)
     only = frozenset((change.resource.kind, str(change.resource), change.key) for change, _ in left)
-    return Side(f"plan {plan.id[:8]}", content, is_declared=True, only=only)
+    return Side(f"plan {short_id(plan.id)}", content, is_declared=True, only=only)
 
 
 def _past(where: str, time: str, cluster_id: str | None, other: Side | None) -> Side:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Conflict, Dangerous, Hinted, printable
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page, Title
-from ..hints import Option, Verb, Way, magic, python
+from ..hints import Option, Verb, Way, magic, python, short_id
 from ..model.changes import SKIPPED, Outcome
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
@@ -74,7 +74,7 @@ class PlanReview(Panel):
         self.next: PlanReview | None = None
         self.origin = origin_of(plan)
         self.staged = None if self.origin is None else self.origin.staged
-        self._work = Work(f"kadmin-nb plan {plan.id[:8]}", self._failed, self._refresh)
+        self._work = Work(f"kadmin-nb plan {short_id(plan.id)}", self._failed, self._refresh)
         self._guard, self._is_built, self._is_begun = threading.RLock(), False, False
         self._text, self._is_failed = "", False
         self._advance: Advance | None = None
@@ -278,7 +278,7 @@ class PlanReview(Panel):
         allow = [words for words in self.options.allowed if words in rows]
         self.next = PlanReview(plan, replace(self.options, allow=allow))
         self.next.staged = self.staged
-        back = self._controls.button(f"Back to plan {self.plan.id[:8]}", self._close)
+        back = self._controls.button(f"Back to plan {short_id(self.plan.id)}", self._close)
         self.widget.children = (self._controls.row(back), self.next.widget)
 
     def _close(self) -> None:

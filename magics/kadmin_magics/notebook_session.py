@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kadmin_nb.commands.session import PlanOptions, Session, planned, save
 from kadmin_nb.errors import Interrupted, NotFound, PartlyFailed, UsageError
-from kadmin_nb.hints import Verb, braces_doubled, sentence
+from kadmin_nb.hints import Verb, braces_doubled, sentence, short_id
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.grammar import quote
 from kadmin_nb.plans.apply_options import ApplyOptions
@@ -213,7 +213,7 @@ class NotebookSession(Session):
         if plan is None:
             raise UsageError("no plan was shown yet", hint="%kquota plan shows one, and apply then applies it.")
         if plan_id is not None and (len(plan_id) < 6 or not plan.id.startswith(plan_id)):
-            raise NotFound(f"the plan last shown is {plan.id[:8]}, not {plan_id}")
+            raise NotFound(f"the plan last shown is {short_id(plan.id)}, not {plan_id}")
         origin = origin_of(plan)
         if origin is None or not origin.is_current:
             raise UsageError("something was staged or discarded since the plan was shown", hint="Plan again.")

@@ -55,7 +55,7 @@ class Advice:
     ) -> list[str]:
         """The dangers of a plan with this reason, a line each, and what lets them through.
 
-        How to apply it is said in that syntax; one that cannot be applied needs no allowed_by.
+        How to apply it is said in that syntax; one that cannot be applied needs no allowance.
         """
         is_refused = self.dangers and self.needs_allowing and is_applicable
         lifting = lifted(self.dangers, reason).at(syntax) if is_refused else ""

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from ...admin.ports import Kafka
 from ...errors import KadminError
+from ...hints import short_id
 from ...model.changes import Change, SentRows
 from ...model.config_values import has_effect
 from ...model.entity import Entity
@@ -68,7 +69,7 @@ def behind(changes: Iterable[Change], sent: SentRows) -> Iterator[Finding]:
         seen = (row for row in rows if (row.change.old, row.change.old_known) == (change.old, change.old_known))
         counts.update(row.plan_id for row in islice(seen, 1))
     for plan_id, count in counts.items():
-        short = plan_id[:8]
+        short = short_id(plan_id)
         rows_have = "row still has" if count == 1 else "rows still have"
         yield Finding(
             BEHIND,

@@ -6,6 +6,7 @@ import random
 
 from ...admin.ports import Kafka, Lease, not_locked
 from ...errors import Interrupted, KadminError, Locked
+from ...hints import short_id
 from ...model.changes import Refusal
 from ..apply_options import ApplyOptions
 from ..approval import author
@@ -73,7 +74,9 @@ class PlanLock:
         if left <= 0:
             raise held.reworded(f"{held}; waited {patience - left:.0f} s for it") if patience else held
         if stopped():
-            raise Interrupted(f"plan {self._plan.id[:8]} was stopped while it waited, and nothing was sent: {held}")
+            raise Interrupted(
+                f"plan {short_id(self._plan.id)} was stopped while it waited, and nothing was sent: {held}"
+            )
         progress(Advance("waiting", 0, len(self._plan), left=left, behind=str(held)))
         self._kafka.sleep(min(left, random.uniform(*_AGAIN)))
 
@@ -85,7 +88,7 @@ class PlanLock:
         try:
             self._lease.renew()
         except KadminError as exc:
-            return Refusal(exc.code or LOST, f"{exc}: plan {self._plan.id[:8]} stops here")
+            return Refusal(exc.code or LOST, f"{exc}: plan {short_id(self._plan.id)} stops here")
         self._known_at = now
         self.unproven.clear()
         return None

@@ -12,9 +12,9 @@ from ...errors import Conflict, Dangerous, UsageError
 from ...frames import schemas
 from ...frames.answer import Answer
 from ...frames.meanings import in_unit
-from ...hints import Hint, Option, Sentence, Verb, nearest, sentence
+from ...hints import Hint, Option, Sentence, Verb, nearest, sentence, short_id
 from ...model.changes import Change, SentRow, SentRows
-from ...model.findings import DANGER, Finding
+from ...model.findings import DANGER, Finding, row_words
 from .. import SHORTEST_ID
 from ..advice import REASON, allowing, answer, dangers, lifted
 from ..advice.config_dangers import QUOTA
@@ -183,7 +183,7 @@ def _ways_on(moved: Sequence[MovedRow]) -> Hint:
 
 
 def _waiting(plan_id: str) -> Sentence:
-    short = plan_id[:8]
+    short = short_id(plan_id)
     verify = Verb(f"plan verify {short} --wait 60", f"cluster.verify({short!r}, verify_timeout=60)")
     return sentence("{} waits until the brokers show it; then apply this plan.", verify)
 
@@ -273,8 +273,8 @@ def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> 
     undone_by = before.undone_by
     if undone_by is None or any(_names(word, undone_by) for word in allow):
         return
-    text = f"plan {plan.id[:8]} was rolled back by plan {undone_by[:8]}, and would be applied again"
-    found = Finding("rolled back", DANGER, text, key=undone_by[:8])
+    text = f"plan {short_id(plan.id)} was rolled back by plan {short_id(undone_by)}, and would be applied again"
+    found = Finding("rolled back", DANGER, text, key=short_id(undone_by))
     error = Dangerous(
         text,
         code="ROLLED_BACK",
@@ -289,7 +289,7 @@ def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: 
 
     One that a row has and does not need is let be: the second run of a job finds nothing dangerous any more.
     """
-    rows = {f"{change.key} {change.resource}": change.key for change in changes} if allow else {}
+    rows = {row_words(change.key, change.resource): change.key for change in changes} if allow else {}
     strange = next((words for words in allow if words not in rows), None)
     if strange is None:
         return

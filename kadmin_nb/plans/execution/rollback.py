@@ -12,7 +12,7 @@ from operator import attrgetter
 from ...admin.ports import Broker, Kafka
 from ...errors import Conflict, ConnectionFailed, KadminError, PlanRefused
 from ...frames.views import counted_nouns
-from ...hints import Hint, Sentence, plan_verb, sentence
+from ...hints import Hint, Sentence, plan_verb, sentence, short_id
 from ...model.changes import DELETE, SET, Change, Target
 from ...model.findings import WARNING, Finding
 from .. import VERIFY_TIMEOUT
@@ -230,7 +230,7 @@ def changes(found: Remains) -> list[Change]:
 
 
 def _nothing_to_undo(found: Remains) -> PlanRefused:
-    text = f"there is nothing to roll back: nothing that plan {found.plan.id[:8]} sent is on the cluster"
+    text = f"there is nothing to roll back: nothing that plan {short_id(found.plan.id)} sent is on the cluster"
     text = "; ".join([text if not found.hidden else "there is nothing to roll back", *found.left_alone])
     if not found.changed:
         return PlanRefused(text, code="NOTHING_TO_UNDO")
@@ -241,7 +241,7 @@ def _nothing_to_undo(found: Remains) -> PlanRefused:
 
 def reason(found: Remains) -> str:
     """The reason of the plan that rolls back: which plan, and how many rows are left alone."""
-    return "; ".join([f"roll back {found.plan.id[:8]}", *found.left_alone])
+    return "; ".join([f"roll back {short_id(found.plan.id)}", *found.left_alone])
 
 
 def warnings(found: Remains) -> list[Finding]:
@@ -254,7 +254,7 @@ def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
 
     `is_whole` says that all rows of `undoing` are as they should be.
     """
-    plan_id, arriving = found.plan.id[:8], len(found.arriving)
+    plan_id, arriving = short_id(found.plan.id), len(found.arriving)
     rows = len(found.to_undo) - arriving
     sentences: list[str | Sentence] = []
     if rows:
@@ -276,7 +276,7 @@ def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
 
 def unseen(plan_id: str, why: str) -> Left:
     """The answer where it is not known what is left."""
-    return Left(0, Hint(f"Whether anything of plan {plan_id[:8]} is left on the cluster is not known: {why}."))
+    return Left(0, Hint(f"Whether anything of plan {short_id(plan_id)} is left on the cluster is not known: {why}."))
 
 
 def _undone(row: int, change: Change) -> Change:
