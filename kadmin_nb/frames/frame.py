@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,6 +15,8 @@ TEXT, NUMBER, FLAG, WHOLE, COUNT = pa.string(), pa.float64(), pa.bool_(), pa.int
 MOMENT, DAY = pa.timestamp("us", "UTC"), pa.date32()
 WORD = pa.dictionary(pa.int32(), pa.string())
 """Strings from a small set, dictionary-encoded in Arrow; plain strings in Spark."""
+TYPES = {"text": TEXT, "word": WORD, "number": NUMBER, "flag": FLAG, "whole": WHOLE, "count": COUNT, "moment": MOMENT}
+"""The types of columns, as `columns` of a frame names them."""
 
 OF_KEY = "the key's"
 """The unit of the quota or config key in the same row. Of limits, which are numbers, null is unlimited."""
@@ -43,11 +45,6 @@ class Field:
     name: str = ""
 
     @property
-    def or_null(self) -> Field:
-        """The same, where it may be null."""
-        return replace(self, null=True)
-
-    @property
     def comment(self) -> str:
         """Its meaning and its unit, as the comment of a table's column has them."""
         return "; ".join(filter(None, [self.meaning, self.unit and f"unit: {self.unit}"]))
@@ -68,12 +65,18 @@ class Frame:
     `key` names the columns by which its rows differ, no two being the same in all of them. An underscore at the end of
     a column keeps it apart from Python's words.
 
+    `columns` are its columns in their order, before those that it does not name: attributes, columns of many frames,
+    and others that have a type and no meaning: `host:text`. With a type one of many frames is of that type, and with a
+    `?` it may be null.
+
     `shown` are the parts of a row that people see, in their order; nothing is each of its columns. In a window that is
     too narrow they give way from the right, and those with a `!` only after all others. `nouns` are its row, and rows.
     """
 
+    columns: ClassVar[str] = ""
     shown: ClassVar[str] = ""
     nouns: ClassVar[tuple[str, str]] = ("", "")
+    common: ClassVar[Mapping[str, Field]] = {}
     fields: ClassVar[dict[str, Field]] = {}
     key_columns: ClassVar[Sequence[str]] = ()
     schema: ClassVar[pa.Schema]
@@ -82,7 +85,9 @@ class Frame:
     def __init_subclass__(cls, key: str = "") -> None:
         declared = {name.removesuffix("_"): field for name, field in vars(cls).items() if isinstance(field, Field)}
         inherited = {name: field for base in cls.__bases__ for name, field in vars(base).get("fields", {}).items()}
-        cls.fields = inherited | {name: replace(field, name=name) for name, field in declared.items()}
+        named = dict(cls._named(word, declared) for word in vars(cls).get("columns", "").split())
+        fields = inherited | named | declared
+        cls.fields = {name: replace(field, name=name) for name, field in fields.items()}
         cls.names, cls.key_columns = [*cls.fields], key.split() or cls.key_columns
         columns = [
             pa.field(f.name, f.type, f.null, {"comment": f.comment} if f.comment else None) for f in cls.fields.values()
@@ -90,6 +95,13 @@ class Frame:
         cls.schema = pa.schema(columns, {FRAME: cls.__name__})
         if not cls.__name__.startswith("_"):
             FRAMES[cls.__name__] = cls
+
+    @classmethod
+    def _named(cls, word: str, declared: Mapping[str, Field]) -> tuple[str, Field]:
+        """A column as `columns` names it."""
+        name, _, kind = word.rstrip("?").partition(":")
+        field = declared.get(name) or cls.common.get(name) or Field(TYPES[kind])
+        return name, replace(field, type=TYPES[kind] if kind else field.type, null=field.null or word.endswith("?"))
 
     @classmethod
     def comment(cls) -> str:

@@ -1,4 +1,4 @@
-"""Every frame's columns, once: a class per frame, by subject, and an attribute per column. `frame` says what these are.
+"""Every frame's columns, once: a class per frame, by subject. `frame` says how a column is declared.
 
 `frame_of` is the one place that says which frame a table is, `field_of` which column one of its columns is.
 
@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import UsageError
-from .blocks import BADGE, BELOW, NAME, PROSE
-from .blocks import KEY as KEY_LOOK
+from .blocks import BADGE, BELOW, KEY, NAME, PROSE
 from .frame import (
     BYTES,
     COUNT,
@@ -57,83 +56,70 @@ OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 
 # --- columns of many frames ---
 
-CLUSTER_ID = Field(TEXT, "the id of the cluster, of frames of several", look=NAME)
-ROW = Field(WHOLE, "the number of the row, from 1")
-ENTITY = Field(TEXT, "the entity as it would be typed")
-USER = Field(TEXT, "the user's name as the broker knows it")
-CLIENT_ID = Field(TEXT, "as clients send it")
-KEY = Field(WORD, "Kafka's name of the key", look=KEY_LOOK)
-VALUE = Field(NUMBER, unit=OF_KEY)
-LEVEL = Field(WORD, "KIP-248's level", look=BADGE)
-BROKER = Field(WHOLE, "the broker's id")
-BUCKET = Field(WORD, '"": this part is not in the bucket')
-RESOURCE = Field(TEXT, "as it would be typed", look=NAME)
-OP = Field(TEXT, look=BADGE)
-STATE = Field(TEXT, look=BADGE)
-OLD = Field(TEXT, "as the broker takes it", unit=OF_KEY)
-WANTED = Field(TEXT, "as the broker takes it", unit=OF_KEY)
-SOURCE = Field(TEXT, look=BADGE)
-NOTE = Field(TEXT, look=PROSE)
-REASON = Field(TEXT, look=PROSE)
-ERROR = Field(TEXT, "Kafka's name of the error of this row", look=PROSE)
-MESSAGE = Field(TEXT, look=PROSE)
-COVERAGE = Field(TEXT, "how much of the whole it was read from: brokers, time, rows, limit", look=PROSE, null=True)
-PLAN_ID = Field(TEXT, "the plan's id", unit=ID)
-THROTTLE_MS = Field(NUMBER, "the longest throttle that was reported", unit=MS)
-LIMIT = Field(NUMBER, unit=OF_KEY)
-PEAK = Field(NUMBER, "the most in a window; null is unknown", unit=MEASURED, null=True)
-SEEN_SINCE = Field(MOMENT, "the first window that the broker has in the usage", null=True)
-SEEN_UNTIL = Field(MOMENT, "the end of the last window that the broker has in the usage", null=True)
-WINDOWS_UNKNOWN = Field(COUNT, "windows in which a part of the use is unknown: figures are lower bounds")
-SHARING_CLIENTS = Field(COUNT, "the known clients that share the bucket")
-SOFTWARE = Field(TEXT, "the client software's own name")
-REVISION = Field(COUNT, "the offset of its record")
-RESOURCE_TYPE = Field(WORD, "Kafka's name of the type")
-RESOURCE_NAME = Field(TEXT, '"": the cluster-wide default of brokers')
-IS_SENSITIVE = Field(FLAG, "its value cannot be read")
+
+class _Common(Frame):
+    """Columns of many frames, of which each names its own in `columns`."""
+
+    cluster_id = Field(TEXT, "the id of the cluster, of frames of several", look=NAME)
+    row = Field(WHOLE, "the number of the row, from 1")
+    entity = Field(TEXT, "the entity as it would be typed")
+    user = Field(TEXT, "the user's name as the broker knows it")
+    client_id = Field(TEXT, "as clients send it")
+    key = Field(TEXT, "Kafka's name of the key", look=KEY)
+    value = limit = Field(NUMBER, unit=OF_KEY)
+    level = Field(WORD, "KIP-248's level", look=BADGE)
+    broker = Field(WHOLE, "the broker's id")
+    bucket_user = bucket_client_id = Field(WORD, '"": this part is not in the bucket')
+    resource = Field(TEXT, "as it would be typed", look=NAME)
+    state = source = finding = Field(TEXT, look=BADGE)
+    old = wanted = Field(TEXT, "as the broker takes it", unit=OF_KEY, null=True)
+    note = Field(TEXT, look=PROSE, null=True)
+    reason = message = Field(TEXT, look=PROSE)
+    error = Field(TEXT, "Kafka's name of the error of this row", look=PROSE, null=True)
+    coverage = Field(TEXT, "how much of the whole it was read from: brokers, time, rows, limit", look=PROSE, null=True)
+    plan_id = Field(TEXT, "the plan's id", unit=ID)
+    throttle_ms = Field(NUMBER, "the longest throttle that was reported", unit=MS, null=True)
+    clients = Field(COUNT, "the known clients that share the bucket")
+    windows_unknown = Field(COUNT, "windows in which a part of the use is unknown: figures are lower bounds")
+    peak = Field(NUMBER, "the most in a window; null is unknown", unit=MEASURED, null=True)
+    utilisation = Field(NUMBER, "the peak in percent of the limit", unit=PERCENT, null=True)
+    share_throttled = Field(NUMBER, "of the windows", unit=SHARE, null=True)
+    topic = Field(TEXT, look=NAME)
+    since = Field(MOMENT, "the first window that the broker has in the usage", null=True)
+    resource_type = Field(TEXT, "Kafka's name of the type")
+    resource_name = Field(TEXT, '"": the cluster-wide default of brokers')
+    is_sensitive = Field(FLAG, "its value cannot be read")
+    revision = Field(COUNT, "the offset of its record")
+    changed_at = Field(MOMENT, "the broker's time")
+    effect = Field(WORD, look=BADGE)
+    level_before = level_after = Field(WORD, look=BADGE, null=True)
+    longest_above_100_s = Field(NUMBER, unit=S, null=True)
+    until = Field(MOMENT, "the end of the last window that the broker has in the usage", null=True)
+    frame = Field(TEXT, "quotas, configs, client_configs or credentials")
 
 
-class _Row(Frame):
-    row = ROW
-
-
-class _Client(Frame):
-    user = USER
-    client_id = CLIENT_ID
+COMMON = Frame.common = _Common.fields
 
 
 class _OfCluster(Frame):
-    cluster_id = CLUSTER_ID
+    columns = "cluster_id"
 
 
 class _BucketOfBroker(Frame):
-    broker = BROKER
-    key = KEY
-    bucket_user = bucket_client_id = BUCKET
-    level = LEVEL
-    limit = LIMIT
-
-
-class _ClientOfBroker(Frame):
-    broker = BROKER
-    user = USER
-    client_id = CLIENT_ID
-    key = KEY
+    columns = "broker key:word bucket_user bucket_client_id level limit"
 
 
 class _Taken(Frame):
-    taken_at = Field(MOMENT)
-    snapshot_id = Field(TEXT)
+    columns = "taken_at:moment snapshot_id:text"
     complete = Field(FLAG, "false: something could not be read")
 
 
 class _Also(_OfCluster, _Taken):
     """Columns that a frame of any kind may have as well."""
 
+    columns = "overridden why error message?"
     overridden = Field(OVERRIDDEN, "the limits that lost, most specific first", null=True)
     why = Field(TEXT, "how the value was found", look=PROSE)
-    error = ERROR.or_null
-    message = MESSAGE.or_null
 
 
 # --- quotas ---
@@ -144,33 +130,23 @@ class QUOTAS(Frame, key="entity key"):
 
     shown = "rung! who! keys!"
     nouns = "quota", "quotas"
-    entity = ENTITY
-    level = LEVEL
-    user = USER.or_null
-    client_id = CLIENT_ID.or_null
-    ip = Field(TEXT, null=True)
-    key = KEY
-    value = VALUE
+    columns = "entity level user? client_id? ip:text? key:word value"
 
 
 class PAIRS(Frame):
     """Clients to resolve. A null client-id counts as empty."""
 
     shown = "who!"
-    user = USER
-    client_id = CLIENT_ID.or_null
+    columns = "user client_id?"
 
 
-class EFFECTIVE(_Client):
+class EFFECTIVE(Frame):
     """The effective quota of each client and key. A null value, level and bucket mean unlimited. A null user or
     client-id is each that no quota names, as is null in its bucket."""
 
     shown = "client! key! value! level shared"
     nouns = "client", "clients"
-    key = KEY
-    value = VALUE.or_null
-    level = LEVEL.or_null
-    bucket_user = bucket_client_id = BUCKET.or_null
+    columns = "user client_id key:word value? level? bucket_user? bucket_client_id?"
 
 
 class EFFECTIVE_IP(Frame):
@@ -178,10 +154,7 @@ class EFFECTIVE_IP(Frame):
 
     shown = "who! key! value! level"
     nouns = "address", "addresses"
-    ip = Field(TEXT)
-    key = KEY
-    value = VALUE.or_null
-    level = LEVEL.or_null
+    columns = "ip:text key:word value? level?"
 
 
 class WHY(EFFECTIVE):
@@ -190,16 +163,12 @@ class WHY(EFFECTIVE):
 
     shown = "rung! who! key! value! total shared clients peak! utilisation! throttle_ms! share_throttled"
     nouns = "", ""
+    columns = "entity brokers:whole total clients windows_unknown? peak busiest utilisation throttle_ms share_throttled"
     entity = Field(TEXT, "where it is stored", null=True)
-    brokers = Field(WHOLE)
     total = Field(NUMBER, "what it adds up to on all brokers; null on one", unit=OF_KEY, null=True)
     clients = Field(COUNT, "the known clients that share the bucket, this one included", null=True)
-    windows_unknown = WINDOWS_UNKNOWN.or_null
     peak = Field(NUMBER, "the bucket's, on the broker where it is highest", unit=MEASURED, null=True)
     busiest = Field(WHOLE, "that broker", null=True)
-    utilisation = Field(NUMBER, "the peak in percent of the limit", unit=PERCENT, null=True)
-    throttle_ms = THROTTLE_MS.or_null
-    share_throttled = Field(NUMBER, "of the windows", unit=SHARE, null=True)
 
 
 class LADDER(Frame, key="entity key"):
@@ -207,10 +176,7 @@ class LADDER(Frame, key="entity key"):
     without a level, who shares each limit that applies."""
 
     shown = "rung! set_on! keys!"
-    level = LEVEL.or_null
-    entity = ENTITY
-    key = KEY.or_null
-    value = VALUE.or_null
+    columns = "level? entity key:word? value?"
     standing = Field(TEXT, "applies, or overridden by a more specific one; without a value the sharers", null=True)
 
 
@@ -219,8 +185,7 @@ class LIFTS(Frame, key="number"):
 
     shown = "number! line! limit reach consequence"
     nouns = "change", "changes"
-    number = Field(WHOLE)
-    key = KEY
+    columns = "number:whole key:word"
     line = Field(TEXT, "what to type after `quota`", look=PROSE)
     limit = Field(NUMBER, "the client's limit then", unit=OF_KEY, null=True)
     reach = Field(TEXT, "the clients that the change limits")
@@ -230,8 +195,7 @@ class LIFTS(Frame, key="number"):
 class LEADERS(Frame, key="topic partition"):
     """The partitions of some topics, and the brokers that have them."""
 
-    topic = Field(TEXT, look=NAME)
-    partition = Field(WHOLE)
+    columns = "topic partition:whole"
     leader = Field(WHOLE, "the broker that leads it; null: it is offline", null=True)
     replicas = Field(BROKER_IDS, "the brokers that have it, in the order of preference")
     in_sync = Field(BROKER_IDS, "those of them that are in sync")
@@ -242,16 +206,11 @@ class BRAKES(Frame, key="number"):
 
     shown = "number brake! culprit! key state! throttle_ms share_throttled since message! coverage fix!"
     nouns = "brake", "brakes"
-    number = Field(WHOLE)
+    columns = "number:whole brake culprit key? state throttle_ms share_throttled since message coverage"
     brake = Field(TEXT, look=BADGE)
     culprit = Field(TEXT, "who or what causes it, as it would be typed", look=NAME, null=True)
-    key = KEY.of(TEXT).or_null
     state = Field(TEXT, "bites, as far as was seen; may bite; not known; stands, and slows nothing now", look=BADGE)
-    throttle_ms = THROTTLE_MS.or_null
-    share_throttled = Field(NUMBER, "of the windows", unit=SHARE, null=True)
     since = Field(MOMENT, "the first throttle that was seen, or the first snapshot with the config", null=True)
-    message = MESSAGE
-    coverage = COVERAGE
     fix = Field(TEXT, "the smallest change that lifts it; the line that shows what is not known", look=PROSE, null=True)
 
 
@@ -260,11 +219,7 @@ class TREE(Frame, key="entity key"):
 
     shown = "rung! branch! key! value! shadowed_by!"
     nouns = "quota", "quotas"
-    entity = ENTITY
-    parent = Field(TEXT, null=True)
-    level = LEVEL.of(TEXT)
-    key = KEY.of(TEXT).or_null
-    value = VALUE.or_null
+    columns = "entity parent:text? level:text key? value?"
     shadowed_by = Field(TEXT, "the entities that always win", look=NAME, null=True)
 
 
@@ -276,18 +231,12 @@ class CONFIGS(Frame, key="resource_type resource_name key"):
 
     shown = "resource_of! key! config_value! source instead_of documentation error! message!"
     nouns = "config", "configs"
-    resource_type = RESOURCE_TYPE
-    resource_name = RESOURCE_NAME
-    key = KEY.of(TEXT).or_null
-    value = VALUE.of(TEXT).or_null
-    source = SOURCE.of(WORD).or_null
-    is_sensitive = IS_SENSITIVE.or_null
-    is_read_only = is_default = Field(FLAG, null=True)
-    type = Field(WORD, null=True)
+    columns = (
+        "resource_type:word resource_name key? value:text? source:word? is_sensitive? is_read_only:flag?"
+        " is_default:flag? type:word? synonyms documentation error message?"
+    )
     synonyms = Field(SYNONYMS, null=True)
     documentation = Field(TEXT, look=PROSE, null=True)
-    error = ERROR.or_null
-    message = MESSAGE.or_null
 
 
 class GROUP_CONFIGS(CONFIGS):
@@ -303,19 +252,14 @@ class FINDINGS(Frame):
     name. Of quotas `resource_type` is QUOTA, and `resource_name` an entity, clients, or a pattern of client-ids."""
 
     shown = "finding! resource_of! key! value source expected message! coverage op fix! error!"
-    finding = Field(TEXT, look=BADGE)
-    resource_type = RESOURCE_TYPE.of(TEXT)
-    resource_name = RESOURCE_NAME
-    key = KEY.of(TEXT).or_null
-    value = VALUE.of(TEXT).or_null
+    columns = (
+        "finding resource_type resource_name key? value:text? source expected expected_source:text? message coverage"
+        " op fix error"
+    )
     source = Field(TEXT, "where the value is set", look=BADGE, null=True)
     expected = Field(TEXT, "the value without it, of a broker's peers, or in its place", unit=OF_KEY, null=True)
-    expected_source = Field(TEXT, null=True)
-    message = MESSAGE
-    coverage = COVERAGE
     op = Field(TEXT, "set (to `expected`) or delete; null: no change fixes it", look=BADGE, null=True)
     fix = Field(TEXT, "the line that fixes it", look=PROSE, null=True)
-    error = ERROR.or_null
 
 
 # --- users and credentials ---
@@ -327,11 +271,7 @@ class SCRAM(Frame, key="user mechanism"):
 
     shown = "user! mechanism! iterations error! message!"
     nouns = "credential", "credentials"
-    user = USER
-    mechanism = Field(WORD, null=True)
-    iterations = Field(WHOLE, null=True)
-    error = ERROR.or_null
-    message = MESSAGE.or_null
+    columns = "user mechanism:word? iterations:whole? error message?"
 
 
 class USERS(Frame, key="user"):
@@ -341,7 +281,7 @@ class USERS(Frame, key="user"):
 
     shown = "who! mechanisms quotas_by_level! acls last_use finding!"
     nouns = "user", "users"
-    user = USER
+    columns = "user mechanisms quotas quota_keys acls used first_used last_used finding:word?"
     mechanisms = Field(TEXT, "of the credentials", null=True)
     quotas = Field(COUNT, "how many", null=True)
     quota_keys = Field(QUOTA_KEYS, "the keys of the quotas at each level", null=True)
@@ -349,7 +289,6 @@ class USERS(Frame, key="user"):
     used = Field(FLAG, "whether the usage names it", null=True)
     first_used = Field(MOMENT, "the beginning of its first window", null=True)
     last_used = Field(MOMENT, "the end of its last window", null=True)
-    finding = Field(WORD, look=BADGE, null=True)
 
 
 class USER_CONFIGS(Frame):
@@ -359,21 +298,15 @@ class USER_CONFIGS(Frame):
 
     shown = "resource! kind key! value! error! message!"
     nouns = "config of users", "configs of users"
-    resource = RESOURCE
-    kind = Field(TEXT)
-    key = KEY.of(TEXT).or_null
-    value = VALUE.of(TEXT).or_null
-    error = ERROR.or_null
-    message = MESSAGE.or_null
+    columns = "resource kind:text key? value:text? error message?"
 
 
 class PERMISSIONS(Frame):
     """The rights that some changes need."""
 
     shown = "action! operation resource! allowed! note!"
-    action = Field(TEXT)
+    columns = "action:text operation resource"
     operation = Field(TEXT, "Kafka's name")
-    resource = RESOURCE
     allowed = Field(FLAG, "null: not known, no broker answered", null=True)
     note = Field(TEXT, "the broker's own words", look=PROSE, null=True)
     grant = Field(TEXT, "the line of Kafka's tool that grants a missing right", null=True)
@@ -383,11 +316,8 @@ class PERMISSIONS(Frame):
 
 
 class _ClientConfig(Frame):
-    entity = ENTITY
-    user = USER
+    columns = "entity user client_id key:word value:text"
     client_id = Field(TEXT, "null: the user's own entry", null=True)
-    key = KEY
-    value = VALUE.of(TEXT)
 
 
 class CLIENT_CONFIGS(_ClientConfig, key="user client_id key"):
@@ -395,51 +325,41 @@ class CLIENT_CONFIGS(_ClientConfig, key="user client_id key"):
 
     shown = "who! key! value! revision author plan_id changed_at"
     nouns = "client config", "client configs"
-    revision = REVISION
-    author = Field(TEXT)
-    plan_id = PLAN_ID
-    changed_at = Field(MOMENT, "the broker's time")
+    columns = "revision author:text plan_id changed_at"
 
 
-class EFFECTIVE_CLIENT_CONFIGS(_Client):
+class EFFECTIVE_CLIENT_CONFIGS(Frame):
     """One row per key that is set for a client."""
 
     shown = "client! key! value! entity overridden revision"
     nouns = "client config", "client configs"
-    key = KEY
+    columns = "user client_id key:word value entity revision"
     value = Field(TEXT, "the value that holds", unit=OF_KEY)
     entity = Field(TEXT, "the entity that it is set on")
-    revision = REVISION
     overridden = Field(TEXT, "the user's own value, where the client-id's overrides it", null=True)
 
 
-class STATUS(_Client):
+class STATUS(Frame):
     """The values that each client that is alive says it runs with. `state` is follows: it has the entry's value;
     refuses, with a reason; behind: it has another value than the entry, or the entry is gone; static, with a null
     key: no entry is about it; or silent: it never said."""
 
     shown = "who! key! value! state! reason! revision at instance"
-    instance = Field(TEXT)
-    revision = REVISION.or_null
-    key = KEY.or_null
-    value = VALUE.of(TEXT).or_null
-    state = STATE.of(WORD)
-    reason = REASON.or_null
+    columns = "user client_id instance:text revision? key:word? value:text? state:word reason?"
     at = Field(MOMENT, "the broker's time of its last report; an unchanged one is repeated each day", null=True)
 
 
-class FOLLOWERS(_Client):
+class FOLLOWERS(Frame):
     """The registered clients that are alive, as they call themselves, and whether they follow a new value of the key.
     One that is only seen in usage has no software, version, instance, group, keys or time."""
 
     shown = "who! key follows! reason! software version instance supported_keys group_id seen_at"
-    software = SOFTWARE.or_null
-    version = Field(TEXT, null=True)
-    instance = Field(TEXT, null=True)
-    key = KEY
-    follows = Field(FLAG)
+    columns = (
+        "user client_id software version:text? instance:text? key:word follows:flag reason group_id:text?"
+        " group_protocol:text?"
+    )
+    software = Field(TEXT, "the client software's own name", null=True)
     reason = Field(TEXT, "why it does not follow", look=PROSE, null=True)
-    group_id = group_protocol = Field(TEXT, null=True)
     keys = Field(TEXTS, "those that it supports", null=True)
     seen_at = Field(MOMENT, "the broker's time of its registration", null=True)
 
@@ -447,21 +367,15 @@ class FOLLOWERS(_Client):
 # --- plans ---
 
 
-class PLAN(_Row, key="row"):
+class PLAN(Frame, key="row"):
     """One row per change, before and after."""
 
     shown = "change! changed! short_key! applies_before! applies_after! change_note"
-    kind = Field(TEXT)
-    op = OP
-    resource = RESOURCE
-    key = KEY.of(TEXT)
-    old = OLD.or_null
-    wanted = WANTED.or_null
+    columns = "row kind:text op resource key old wanted after old_known level:text? validated note"
+    op = Field(TEXT, look=BADGE)
     after = Field(TEXT, "what will be stored", unit=OF_KEY, null=True)
     old_known = Field(FLAG, "false: the old value cannot be read")
-    level = LEVEL.of(TEXT).or_null
     validated = Field(TEXT, "ok, the broker's error, or not possible", look=PROSE)
-    note = NOTE.or_null
     change = Field(TEXT, "set, changed, removed, unchanged; danger or failed: the row is dangerous, or refused")
     applies_before = Field(TEXT, "the limit or value in force now, its own or what it falls back to; null: not known",
                            unit=OF_KEY, null=True)  # fmt: skip
@@ -473,33 +387,26 @@ class OUTCOMES(PLAN):
     """PLAN plus what became of each row."""
 
     shown = "row op! resource! key! old after! state! error! message! brokers_agreeing brokers lag_ms validated note"
-    state = STATE
-    error = ERROR.or_null
-    message = MESSAGE.or_null
+    columns = "state error message? brokers_agreeing brokers:whole?"
     brokers_agreeing = Field(WHOLE, "those of `brokers` that hold it; null: none was asked afterwards", null=True)
-    brokers = Field(WHOLE, null=True)
     lag_ms = Field(WHOLE, unit=MS, null=True)
 
 
-class CONFLICTS(_Row, key="row"):
+class CONFLICTS(Frame, key="row"):
     """The rows of a plan whose stored value changed since it was made."""
 
     nouns = "row has changed", "rows have changed"
-    resource = RESOURCE
-    key = KEY.of(TEXT)
-    old = OLD.or_null
+    columns = "row resource key old now wanted"
     now = Field(TEXT, unit=OF_KEY, null=True)
-    wanted = WANTED.or_null
 
 
-class DANGERS(_Row, key="row"):
+class DANGERS(Frame, key="row"):
     """The rows of a plan that weaken something, and have to be allowed. `danger` is durability, retention, listener,
     login, address, code, access, encryption, quota, unit or stop; or rolled back, of the whole plan, and then its key
     is the id of the plan that did so."""
 
     shown = "row! resource! key! danger! message!"
-    resource = RESOURCE
-    key = KEY.of(TEXT)
+    columns = "row resource key"
     danger = Field(TEXT, look=BADGE)
     message = Field(TEXT, "the old and the new value, and what gets weaker", look=PROSE)
     allow = Field(TEXT, "the words that let it through: its key and whose it is")
@@ -511,11 +418,8 @@ class WARNINGS(Frame):
     where it is about all of it."""
 
     shown = "warning! row resource key message!"
+    columns = "warning row? resource? key? message"
     warning = Field(TEXT, look=BADGE)
-    row = ROW.or_null
-    resource = RESOURCE.or_null
-    key = KEY.of(TEXT).or_null
-    message = MESSAGE
 
 
 class JOURNAL(Frame, key="line"):
@@ -523,11 +427,8 @@ class JOURNAL(Frame, key="line"):
 
     shown = "line! at! what_was_done!"
     nouns = "record", "records"
-    line = Field(WHOLE)
+    columns = "line:whole at run:whole? kind:text batch:whole?"
     at = Field(TEXT, unit=ISO_TIME, null=True)
-    run = Field(WHOLE, null=True)
-    kind = Field(TEXT)
-    batch = Field(WHOLE, null=True)
     rows = Field(TEXT, "numbers of the plan's rows, such as 1-5000", null=True)
     details = Field(TEXT, "the rest of the record, as JSON", look=PROSE, null=True)
 
@@ -537,63 +438,53 @@ class PLANS(Frame, key="plan_id"):
 
     shown = "plan_id! created author what came_to reason cluster_id error! message!"
     nouns = "plan with a journal here", "plans with a journal here"
-    plan_id = PLAN_ID
-    cluster_id = CLUSTER_ID.or_null
+    columns = (
+        "plan_id cluster_id? created author:text? what changes:whole? runs:whole? verified in_doubt reason? error"
+        " message?"
+    )
     created = Field(TEXT, unit=ISO_TIME, null=True)
-    author = Field(TEXT, null=True)
     what = Field(TEXT, "its first change in words, and how many more", look=PROSE, null=True)
-    changes = Field(WHOLE, null=True)
-    runs = Field(WHOLE, null=True)
     verified = in_doubt = Field(WHOLE, "rows", null=True)
-    reason = REASON.or_null
-    error = ERROR.or_null
-    message = MESSAGE.or_null
 
 
 # --- what a plan would do ---
 
 
-class IMPACT(_Client, key="user client_id key"):
+class IMPACT(Frame, key="user client_id key"):
     """The clients that a change of quotas touches, a row per client and key. A null value, level and bucket are
     unlimited."""
 
     shown = "who! key! effect! value_before! value_after! level_before level_after sharing clients_before clients_after"
-    key = KEY
-    effect = Field(WORD, look=BADGE)
+    columns = (
+        "user client_id key:word effect sharing value_before value_after level_before level_after"
+        " bucket_user_before:text? bucket_client_id_before:text? bucket_user_after:text? bucket_client_id_after:text?"
+    )
     sharing = Field(WORD, "null: no bucket on both sides", look=BADGE, null=True)
     value_before = value_after = Field(NUMBER, unit=OF_KEY, null=True)
-    level_before = level_after = Field(WORD, look=BADGE, null=True)
-    bucket_user_before = bucket_client_id_before = Field(TEXT, null=True)
-    bucket_user_after = bucket_client_id_after = Field(TEXT, null=True)
     clients_before = clients_after = Field(COUNT, "the known clients that share the bucket", null=True)
 
 
 class IMPACT_COUNTS(Frame):
     """The number of clients of each effect, `unchanged` ones included."""
 
-    key = KEY.of(TEXT)
-    effect = Field(TEXT, look=BADGE)
+    columns = "key effect:text sharing clients"
     sharing = Field(TEXT, look=BADGE, null=True)
-    clients = SHARING_CLIENTS
 
 
 class SHADOWED(Frame, key="entity key"):
     """The quotas that a change leaves shadowed, new ones included."""
 
     nouns = "shadowed quota", "shadowed quotas"
-    entity = ENTITY
-    key = KEY.of(TEXT)
-    value = VALUE
+    columns = "entity key value"
     shadowed_by = Field(TEXT, "the entity that always wins", look=NAME)
 
 
-class STALLS(_ClientOfBroker):
+class STALLS(Frame):
     """The seconds for which a plan throttles each client that it touches. A null limit is unlimited."""
 
     shown = "row broker who! key! stall_s! limit_before limit_after bucket rate bucket_rate"
-    row = ROW.or_null
+    columns = "broker user client_id key:word row? limit_before limit_after bucket_user:text? bucket_client_id:text?"
     limit_before = limit_after = Field(NUMBER, unit=OF_KEY, null=True)
-    bucket_user = bucket_client_id = BUCKET.of(TEXT).or_null
     rate = bucket_rate = Field(NUMBER, "bytes/s", unit=MEASURED)
     stall_s = Field(NUMBER, unit=S)
 
@@ -602,15 +493,15 @@ class BACKTEST(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
     """The effect that limits would have had on a usage, a row per broker, key and bucket."""
 
     shown = "broker bucket! key! limit! throttled_s! throttled_share longest_s delay_s first_throttled clients level"
-    bucket_user = bucket_client_id = BUCKET.of(TEXT)
-    clients = SHARING_CLIENTS
+    columns = (
+        "bucket_user:text bucket_client_id:text clients windows throttled_windows:count throttled_share throttled_s"
+        " longest_s delay_s first_throttled:moment?"
+    )
     windows = Field(COUNT, "the seconds that it was active in")
-    throttled_windows = Field(COUNT)
     throttled_share = Field(NUMBER, unit=SHARE)
     throttled_s = Field(NUMBER, "how long it would have been throttled", unit=S)
     longest_s = Field(NUMBER, "at a time, at most", unit=S)
     delay_s = Field(NUMBER, "the longest delay", unit=S)
-    first_throttled = Field(MOMENT, null=True)
 
 
 # --- usage ---
@@ -623,12 +514,10 @@ class REQUESTS(Frame):
         "time broker listener who! api! api_version deprecated bytes_in bytes_out queue_ms io_ms total_ms"
         " throttle_ms software_name software_version connection correlation_id topics"
     )
-    time = Field(MOMENT)
-    broker = BROKER
-    listener = Field(TEXT, null=True)
-    user = USER
-    client_id = CLIENT_ID
-    api = Field(TEXT)
+    columns = (
+        "time:moment broker listener:text? user client_id api:text api_version deprecated bytes_in bytes_out queue_ms"
+        " io_ms total_ms throttle_ms software_name:text? software_version:text? connection:text correlation_id:whole"
+    )
     api_version = Field(WHOLE, "the version of the request; null: not reported", null=True)
     deprecated = Field(FLAG, "the broker calls this version deprecated; Kafka 4.0 to 4.4 call none so", null=True)
     bytes_in = Field(COUNT, "record bytes of a PRODUCE; null: not reported", unit=BYTES, null=True)
@@ -636,10 +525,6 @@ class REQUESTS(Frame):
     queue_ms = Field(NUMBER, "time in the broker's request queue", unit=MS, null=True)
     io_ms = Field(NUMBER, "time of an I/O thread", unit=MS, null=True)
     total_ms = Field(NUMBER, unit=MS, null=True)
-    throttle_ms = THROTTLE_MS.or_null
-    software_name = software_version = Field(TEXT, null=True)
-    connection = Field(TEXT)
-    correlation_id = Field(WHOLE)
     topics = Field(TEXT, "the topics of a PRODUCE or FETCH that the answer names, by name or id; null: none", null=True)
 
 
@@ -648,7 +533,7 @@ class RECORD_SIZES(Frame, key="topic"):
 
     shown = "topic! records bytes mean_bytes!"
     nouns = "topic", "topics"
-    topic = Field(TEXT, look=NAME)
+    columns = "topic"
     topic_id = Field(TEXT, "as Kafka's tools write it")
     records = Field(COUNT, "offsets from the first to the last; a compacted topic has fewer records")
     bytes = Field(COUNT, "of one replica of each partition", unit=BYTES)
@@ -658,35 +543,28 @@ class RECORD_SIZES(Frame, key="topic"):
 class LOG_LINES(Frame):
     """The lines of a request log, counted by fate: a request, a duplicate, left out, or quarantined; and why."""
 
+    columns = "became reason? lines:count"
     became = Field(TEXT, "a request, a duplicate, left out, or quarantined")
-    reason = REASON.or_null
-    lines = Field(COUNT)
 
 
 class METRICS(Frame):
     """Samples of `kafka.server:type=…,user=…,client-id=…`, the tags as JMX writes them, null where one is absent."""
 
     shown = "time broker type who! name! value!"
-    time = Field(MOMENT)
-    broker = BROKER
+    columns = "time:moment broker type user? client_id? name value"
     type = Field(TEXT, "Produce, Fetch or Request")
-    user = USER.or_null
-    client_id = CLIENT_ID.or_null
     name = Field(
         TEXT, "byte-rate (bytes/s), request-time (percent of a thread), throttle-time (ms), quota-utilization (percent)"
     )
-    value = VALUE
 
 
-class USAGE(_ClientOfBroker, key="broker user client_id key window_start"):
+class USAGE(Frame, key="broker user client_id key window_start"):
     """The use of a key by each client on each broker, over a window of time. A null value is unknown:
     of a share consumer a request log tells the throttles, and no bytes."""
 
     shown = "broker who! key! used! window throttle_ms source"
-    window_start = window_end = Field(MOMENT)
+    columns = "broker user client_id key:word window_start:moment window_end:moment value throttle_ms source"
     value = Field(NUMBER, "in the unit of the key; null is unknown", unit=OF_KEY, null=True)
-    throttle_ms = THROTTLE_MS.or_null
-    source = SOURCE
 
 
 class USAGE_TABLE(USAGE):
@@ -698,13 +576,7 @@ class USAGE_TABLE(USAGE):
 
 
 class _Used(Frame):
-    broker = BROKER
-    key = KEY
-    bucket_user = bucket_client_id = BUCKET.or_null
-    user = USER.or_null
-    client_id = CLIENT_ID.or_null
-    level = LEVEL.or_null
-    limit = LIMIT.or_null
+    columns = "broker key:word bucket_user? bucket_client_id? user? client_id? level? limit?"
 
 
 class _OfDay(Frame):
@@ -716,21 +588,17 @@ class UTILISATION(_Used):
     `client_id`, which are null otherwise. Shares are fractions of `windows`."""
 
     shown = "broker bucket! key! limit! peak! p95 utilisation! share_throttled clients level"
-    brokers = Field(WHOLE)
+    columns = (
+        "brokers:whole limit_x_brokers clients? windows:count windows_seen:count windows_unknown peak p95 mean"
+        " utilisation headroom headroom_percent share_above_80 share_above_100 longest_above_100_s throttle_ms"
+        " share_throttled since until"
+    )
     limit_x_brokers = Field(NUMBER, unit=OF_KEY, null=True)
-    clients = SHARING_CLIENTS.or_null
-    windows = windows_seen = Field(COUNT)
-    windows_unknown = WINDOWS_UNKNOWN
-    peak = PEAK
     p95 = mean = Field(NUMBER, unit=MEASURED, null=True)
-    utilisation = Field(NUMBER, "the peak in percent of the limit", unit=PERCENT, null=True)
     headroom = Field(NUMBER, unit=MEASURED, null=True)
     headroom_percent = Field(NUMBER, unit=PERCENT, null=True)
     share_above_80 = share_above_100 = Field(NUMBER, unit=SHARE, null=True)
-    longest_above_100_s = Field(NUMBER, unit=S, null=True)
-    throttle_ms = THROTTLE_MS.or_null
     share_throttled = Field(NUMBER, unit=SHARE, null=True)
-    since, until = SEEN_SINCE, SEEN_UNTIL
     watched_s = Field(NUMBER, "how long the broker was watched from then to then; null: not known", unit=S, null=True)
 
 
@@ -738,16 +606,11 @@ class UTILISATION_DIFFERENCES(Frame, key="broker subject key"):
     """Buckets of which a broker measures another use than its rate and the limit that applies make."""
 
     shown = "broker subject! key! limit utilisation! measured! enforced message!"
-    finding = Field(TEXT, look=BADGE)
-    broker = BROKER
+    columns = "finding broker subject key:word level? limit? utilisation measured enforced message"
     subject = Field(TEXT, "the bucket, as it would be typed")
-    key = KEY
-    level = LEVEL.or_null
-    limit = LIMIT.or_null
     utilisation = Field(NUMBER, "the broker's rate in percent of the limit", unit=PERCENT, null=True)
     measured = Field(NUMBER, "what the broker says; null: it knows no limit", unit=PERCENT, null=True)
     enforced = Field(NUMBER, "the limit that the broker's figures mean", unit=OF_KEY, null=True)
-    message = MESSAGE
 
 
 class UTILISATION_DAILY(_OfDay, _Used):
@@ -779,12 +642,8 @@ class NEAR(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
     UTILISATION."""
 
     shown = "near_sign! bucket! short_key! use! of_limit! broker throttle_ms! level"
-    windows_unknown = WINDOWS_UNKNOWN
-    peak = PEAK
+    columns = "windows_unknown peak utilisation longest_above_100_s throttle_ms since until"
     utilisation = Field(NUMBER, unit=PERCENT, null=True)
-    longest_above_100_s = Field(NUMBER, unit=S, null=True)
-    throttle_ms = THROTTLE_MS.or_null
-    since, until = SEEN_SINCE, SEEN_UNTIL
 
 
 class ALERTS(_BucketOfBroker, key="broker key bucket_user bucket_client_id window_start"):
@@ -792,11 +651,10 @@ class ALERTS(_BucketOfBroker, key="broker key bucket_user bucket_client_id windo
     when no request of it can come any more."""
 
     shown = "broker bucket! key! limit! utilisation! throttle_ms window used unknown level"
-    window_start = window_end = Field(MOMENT)
+    columns = "window_start:moment window_end:moment used unknown utilisation throttle_ms"
     used = Field(NUMBER, "as far as it is known; null is unknown", unit=OF_KEY, null=True)
     unknown = Field(FLAG, "a part of the use is unknown: it is a lower bound")
     utilisation = Field(NUMBER, unit=PERCENT, null=True)
-    throttle_ms = THROTTLE_MS.or_null
 
 
 class TOP(Frame, key="key user client_id"):
@@ -804,14 +662,10 @@ class TOP(Frame, key="key user client_id"):
     whose use is unknown come last, with nulls and without shares."""
 
     shown = "short_key! who! mean! share! peak throttle_ms brokers"
-    key = KEY
-    user = USER
-    client_id = CLIENT_ID
-    brokers = Field(WHOLE)
+    columns = "key:word user client_id brokers:whole mean share peak throttle_ms"
     mean = Field(NUMBER, "over the time that was watched, on all brokers together", unit=MEASURED, null=True)
     share = Field(NUMBER, "of what all clients used, as far as it was seen", unit=PERCENT, null=True)
     peak = Field(NUMBER, "the most in a window on one broker", unit=MEASURED, null=True)
-    throttle_ms = THROTTLE_MS.or_null
 
 
 class USAGE_TOTALS(Frame, key="day"):
@@ -835,13 +689,10 @@ class OBSERVED(Frame):
     (another level was set meanwhile), left (still on) or skipped (not observed)."""
 
     shown = "broker! state! message! level_before level_after since until logs complete"
-    broker = BROKER
-    state = STATE
-    level_before = level_after = Field(TEXT, look=BADGE, null=True)
+    columns = "broker state level_before:text level_after:text since until logs complete message?"
     since = until = Field(MOMENT, null=True)
     logs = Field(TEXTS, "the files that the requests are in, the oldest first, if that is known", null=True)
     complete = Field(FLAG, "false: log4j has deleted some of them meanwhile", null=True)
-    message = MESSAGE.or_null
 
 
 # --- snapshots and differences ---
@@ -858,16 +709,12 @@ class SNAPSHOT_CONFIGS(_OfCluster, CONFIGS, _Taken, key="snapshot_id resource_ty
 class SNAPSHOT_CLIENT_CONFIGS(_OfCluster, CLIENT_CONFIGS, _Taken, key="snapshot_id user client_id key"):
     """SNAPSHOT: the dynamic client configs that a cluster held at a time; of histories and files their values alone."""
 
-    revision = REVISION.or_null
-    author = Field(TEXT, null=True)
-    plan_id = PLAN_ID.or_null
-    changed_at = Field(MOMENT, "the broker's time", null=True)
+    columns = "revision? author:text? plan_id? changed_at?"
 
 
 class _Credential(Frame):
-    entity = ENTITY
-    user = USER
-    key = Field(WORD, "the mechanism", look=KEY_LOOK)
+    columns = "entity user"
+    key = Field(WORD, "the mechanism", look=KEY)
     value = Field(WHOLE, "the iterations")
 
 
@@ -880,14 +727,9 @@ class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
 
     shown = "taken_at! kind! rows! unchanged! scopes plan_id author snapshot_id cluster_id"
     nouns = "part of a snapshot", "parts of snapshots"
-    taken_at = Field(MOMENT)
-    snapshot_id = Field(TEXT)
+    columns = "taken_at:moment snapshot_id:text kind rows unchanged:flag scopes:text plan_id? author:text?"
     kind = Field(TEXT, "quotas, configs, client_configs or credentials")
     rows = Field(COUNT, "0: nothing was set")
-    unchanged = Field(FLAG)
-    scopes = Field(TEXT)
-    plan_id = PLAN_ID.or_null
-    author = Field(TEXT, null=True)
 
 
 class _Interval(Frame):
@@ -899,19 +741,14 @@ class QUOTAS_HISTORY(_OfCluster, QUOTAS, _Interval, key="cluster_id entity key v
     """The quotas of a history, one row per entity, key and time in which its value was the same. State at t:
     `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
-    level = LEVEL.of(TEXT)
-    key = KEY.of(TEXT)
+    columns = "level:text key"
 
 
 class _ConfigsKept(Frame):
-    resource_type = RESOURCE_TYPE.of(TEXT)
-    resource_name = RESOURCE_NAME
-    key = KEY.of(TEXT)
-    value = VALUE.of(TEXT).or_null
-    source = SOURCE.or_null
-    is_sensitive = IS_SENSITIVE.or_null
-    is_read_only = is_default = Field(FLAG, null=True)
-    type = Field(TEXT, null=True)
+    columns = (
+        "resource_type resource_name key value:text? source? is_sensitive? is_read_only:flag? is_default:flag?"
+        " type:text?"
+    )
     synonyms = Field(TEXT, "JSON: a list of source, key and value", null=True)
 
 
@@ -927,7 +764,7 @@ class CLIENT_CONFIGS_HISTORY(_OfCluster, _ClientConfig, _Interval, key="cluster_
     at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
     shown = "who! key! value! valid_from! valid_to!"
-    key = KEY.of(TEXT)
+    columns = "key"
 
 
 class CREDENTIALS_HISTORY(_OfCluster, _Credential, _Interval, key="cluster_id entity key valid_from"):
@@ -935,15 +772,13 @@ class CREDENTIALS_HISTORY(_OfCluster, _Credential, _Interval, key="cluster_id en
     State at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`. A new password with as many iterations is not
     seen."""
 
-    key = Field(TEXT, "the mechanism", look=KEY_LOOK)
+    key = Field(TEXT, "the mechanism", look=KEY)
 
 
 class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
     """The snapshots that a history was recorded from, one row per snapshot and frame."""
 
-    frame = Field(TEXT, "quotas, configs, client_configs or credentials")
-    taken_at = Field(MOMENT)
-    snapshot_id = Field(TEXT)
+    columns = "frame taken_at:moment snapshot_id:text"
     plan_id = Field(TEXT, "the plans that it was recorded with, separated by commas", unit=ID, null=True)
     author = Field(TEXT, "theirs", null=True)
     scopes = Field(TEXT, "the parts of the frame that it has read, separated by spaces")
@@ -955,13 +790,10 @@ class PLANNED_CHANGES(_OfCluster, key="cluster_id plan_id frame resource_type re
     plan's if its value is this one and it fell in the time in which the plan was applied."""
 
     shown = "frame taken_at plan_id! author resource_of! key! value! applied_from applied_until"
-    frame = Field(TEXT, "quotas, configs, client_configs or credentials")
+    columns = "frame taken_at plan_id author:text? resource_type resource_name key"
     taken_at = Field(MOMENT, "the time of the snapshot that was recorded with the plan")
-    plan_id = PLAN_ID
-    author = Field(TEXT, null=True)
     resource_type = Field(TEXT, "of a config; null: an entity", null=True)
     resource_name = Field(TEXT, "the name of the resource, or the entity")
-    key = KEY.of(TEXT)
     value = Field(TEXT, "as the broker takes it; null: removed", unit=OF_KEY, null=True)
     applied_from = Field(MOMENT, "the plan was applied after this time")
     applied_until = Field(MOMENT, "and not after this")
@@ -972,21 +804,15 @@ class HISTORY_CHANGES(_OfCluster):
 
     shown = "taken_at! kind resource! key! state! old! new! author! plan_id! source since cluster_id"
     nouns = "change", "changes"
+    columns = (
+        "since taken_at:moment snapshot_id:text plan_id? author:text? kind:text resource key state old new source?"
+    )
     since = Field(MOMENT, "the time of the snapshot before")
-    taken_at = Field(MOMENT)
-    snapshot_id = Field(TEXT)
-    plan_id = PLAN_ID.or_null
-    author = Field(TEXT, null=True)
-    kind = Field(TEXT)
-    resource = RESOURCE
-    key = KEY.of(TEXT)
     state = Field(TEXT, "added, removed or changed", look=BADGE)
-    old = OLD.or_null
     new = Field(TEXT, unit=OF_KEY, null=True)
-    source = SOURCE.or_null
 
 
-class DIFF(_Row, key="row"):
+class DIFF(Frame, key="row"):
     """Differences, one row for each resource and key: what differs first, then what does so by default or by nature
     only (state `nature`), and the throttles of copies that are under way (state `temporary`), which Kafka's tools set
     for a while. Other states are added (only b has it), removed (only a), changed, source (the
@@ -994,21 +820,16 @@ class DIFF(_Row, key="row"):
     unknown (one side could not be read; the key is null)."""
 
     shown = "row kind resource! key! state! a! b! source_a source_b note"
-    kind = Field(TEXT)
-    resource = RESOURCE
-    key = KEY.of(TEXT).or_null
-    state = STATE
+    columns = "row kind:text resource key? state a b source_a source_b note is_sensitive"
     a = b = Field(TEXT, "as the broker takes it", unit=OF_KEY, null=True)
     source_a = source_b = Field(TEXT, look=BADGE, null=True)
-    note = NOTE.or_null
-    is_sensitive = IS_SENSITIVE
     missing = Field(TEXT, "the side, a or b, that does not have the topic at all", null=True)
 
 
 class DIFF_COUNTS(Frame):
     """The number of rows of each state, hidden ones included."""
 
-    state = STATE
+    columns = "state"
     quotas = Field(COUNT, "rows of quotas")
     configs = Field(COUNT, "rows of configs")
     client_configs = Field(COUNT, "rows of client configs")
@@ -1024,17 +845,11 @@ class POLICY(Frame):
     before: broken without it too, and no worse."""
 
     shown = "rule! severity state! resource! key message! value ok reason! row"
+    columns = "rule severity state ok resource? key? value:text? message reason row cluster_id?"
     rule = Field(TEXT, "the name of its function")
     severity = Field(TEXT, "error or danger", look=BADGE)
-    state = STATE
     ok = Field(FLAG, "null: unknown", null=True)
-    resource = RESOURCE.or_null
-    key = KEY.of(TEXT).or_null
-    value = VALUE.of(TEXT).or_null
-    message = MESSAGE
-    reason = REASON
     row = Field(TEXT, "the row that the function returned, as JSON", null=True)
-    cluster_id = CLUSTER_ID.or_null
 
 
 class CHECKS(Frame):
@@ -1043,9 +858,8 @@ class CHECKS(Frame):
 
     shown = "check_state! check! seen! fix!"
     nouns = "check", "checks"
-    check = Field(WORD)
+    columns = "check:word subject state:word"
     subject = Field(TEXT, "of which there may be several", null=True)
-    state = STATE.of(WORD)
     note = Field(TEXT, "what was seen", look=PROSE)
     fix = Field(TEXT, "what fixes it", look=BELOW, null=True)
 
@@ -1054,18 +868,16 @@ class VERDICTS(Frame, key="check"):
     """The checks of a report."""
 
     shown = "check! verdict! found message! coverage"
-    check = Field(TEXT)
+    columns = "check:text verdict found message coverage"
     verdict = Field(TEXT, "ok, look (needs a look), or not looked", look=BADGE)
     found = Field(COUNT, "rows", null=True)
-    message = Field(TEXT, look=PROSE)
-    coverage = COVERAGE
 
 
 class RUNBOOKS(Frame, key="name"):
     """The runbooks that come with kadmin_nb."""
 
     shown = "name! description!"
-    name = Field(TEXT)
+    columns = "name:text"
     description = Field(TEXT, look=PROSE)
 
 
@@ -1073,7 +885,7 @@ class SUMMARY(Frame, key="of"):
     """The record of a runbook's run, in a few lines."""
 
     shown = "of! is!"
-    of = Field(TEXT)
+    columns = "of:text"
     is_ = Field(TEXT, look=PROSE)
 
 
@@ -1085,11 +897,7 @@ class BROKERS(Frame, key="id"):
 
     shown = "id host port rack"
     nouns = "broker", "brokers"
-    id = Field(WHOLE)
-    host = Field(TEXT)
-    port = Field(WHOLE)
-    rack = Field(TEXT, null=True)
-    is_fenced = Field(FLAG)
+    columns = "id:whole host:text port:whole rack:text? is_fenced:flag"
 
 
 class LOCAL(Frame, key="name"):
@@ -1097,13 +905,7 @@ class LOCAL(Frame, key="name"):
 
     shown = "name! state! bootstrap! version nodes alive secure started_at log"
     nouns = "local Kafka", "local Kafkas"
-    name = Field(TEXT)
-    state = STATE
-    bootstrap = Field(TEXT)
-    version = Field(TEXT)
-    nodes = alive = Field(WHOLE)
-    secure = Field(FLAG)
-    started_at = Field(MOMENT)
+    columns = "name:text state bootstrap:text version:text nodes:whole alive:whole secure:flag started_at:moment"
     log = Field(TEXT, "of node 1; those of the other nodes are in folders beside it")
 
 

@@ -63,7 +63,7 @@ def to_spark(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
 
 def new_table(name: str, rows: DataFrame, frame: type[Frame], using: str) -> str:
     """The SQL that makes a table for such rows if it does not exist, with the comments of their frame."""
-    fields = {"cluster_id": schemas.CLUSTER_ID, **frame.fields}
+    fields = {**schemas.COMMON, **frame.fields}
     columns = ", ".join(f"`{name}` {kind}{_comment(fields[name].comment)}" for name, kind in rows.dtypes)
     return f"CREATE TABLE IF NOT EXISTS {name} ({columns}) {using}{_comment(frame.comment())}"
 

@@ -119,7 +119,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     before = spark.catalog.currentDatabase()
     spark.sql("USE queries")
     for name, rows in TABLES.items():
-        fields = {"cluster_id": schemas.CLUSTER_ID, **FRAMES[name].fields}
+        fields = {**schemas.COMMON, **FRAMES[name].fields}
         table = pa.Table.from_pylist(rows, pa.schema([(field, of.type) for field, of in fields.items()]))
         kn.Answer(table).to_spark(spark).write.saveAsTable(name)
     yield spark
