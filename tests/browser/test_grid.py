@@ -53,6 +53,73 @@ def test_keys_belong_to_the_grid_and_not_to_the_notebook(open_notebook: Open) ->
     assert notebook.output(2).endswith("[('user=u0000002', '3000000')]")
 
 
+def test_letters_are_keys_only_where_nothing_is_typed(open_notebook: Open) -> None:
+    """I went to the filter, to Plan and to Undo by the mouse, for each of forty edits; a letter must not eat a text."""
+    notebook = open_notebook([MANY, "kn.widgets.edit_quotas(numbered(50))"])
+    notebook.run(0)
+    notebook.run(1)
+    page, keyboard = notebook.page, notebook.page.keyboard
+    page.get_by_role("gridcell", name="1.002 MB/s", exact=True).click()
+    keyboard.type("3MB/s")
+    keyboard.press("Enter")
+    edited = page.get_by_role("gridcell", name="3 MB/s was 1.002 MB/s")
+    edited.wait_for()
+    keyboard.press("u")
+    edited.wait_for(state="detached")
+    keyboard.press("Shift+U")
+    edited.wait_for()
+    keyboard.press("p")
+    page.get_by_text("quotas of a frame are bound to no cluster").wait_for()  # *Plan* was pressed
+    keyboard.press("Shift+?")
+    said = page.locator(".kg-line").all_inner_texts()
+    assert said[0].startswith("Enter or F2 edit · / filter · u undo · U redo · p plan · ")
+    keyboard.press("ArrowDown")
+    eventually(lambda: page.locator(".kg-line").first.inner_text(), "user=u0000004, producer: 1.004 MB/s")
+    keyboard.press("F2")
+    keyboard.press("Control+a")
+    keyboard.type("up/?")  # into the editor of a cell
+    assert page.locator(".kg-editor").input_value() == "up/?"
+    keyboard.press("Escape")
+    keyboard.press("/")
+    keyboard.type("u0000042")
+    page.get_by_text("rows: 1").wait_for()
+    assert page.locator("input[placeholder^='filter:']").input_value() == "u0000042"
+
+
+def test_a_value_of_a_config_may_begin_with_any_letter(open_notebook: Open) -> None:
+    """I typed *producer* over the value of a config, and my plan opened."""
+    notebook = open_notebook([EVERY[0], "hostile_configs('gzip')"])
+    notebook.run(0)
+    notebook.run(1)
+    page, keyboard = notebook.page, notebook.page.keyboard
+    page.get_by_role("row").filter(has_text="leader.replication.throttled.replicas").locator(
+        "[aria-colindex='2']"
+    ).click()
+    keyboard.type("up")
+    keyboard.press("Enter")
+    keyboard.press("Enter")
+    page.get_by_role("gridcell", name="up was not set").wait_for()
+
+
+def test_four_keys_are_in_sight_beside_the_list_of_files(open_notebook: Open) -> None:
+    """At 1000 pixels I saw two limits of a client, and scrolled for each of the others."""
+    notebook = opened(open_notebook, SEEDED, width=1000)
+    page = notebook.page
+    page.get_by_role("button", name="more keys (4)").click()
+    page.get_by_role("gridcell", name="1.001 MB/s", exact=True).click()
+    keyboard = page.keyboard
+    keyboard.type("3MB/s")
+    keyboard.press("Enter")
+    page.get_by_role("gridcell", name="3 MB/s was 1.001 MB/s").wait_for()
+    box = page.locator(".kg-scroll").bounding_box()
+    right = box["x"] + box["width"]
+    heads = {head.inner_text(): head.bounding_box() for head in page.get_by_role("columnheader").all()}
+    in_sight = [name for name, place in heads.items() if place["x"] + place["width"] <= right + 1]
+    assert in_sight == ["who", "producer", "consumer", "request %", "mutations"]
+    assert page.get_by_role("rowheader").first.inner_text() == "user=CN=a…T=Berlin"
+    assert page.get_by_role("rowheader", name="user=team-07").inner_text() == "user=team-07"
+
+
 def test_a_million_rows_scroll_to_their_end(open_notebook: Open) -> None:
     """Browsers limit the height of an element, and the last rows could not be reached."""
     notebook = opened(open_notebook, "numbered(1_000_000)")

@@ -17,7 +17,7 @@ def beyond(area: Any, *, grids: bool) -> int:
 
 
 _CUT = """area => {
-  const NAMES = ["who", "of", "resource", "key", "entity", "name", "bucket"], SPARE = 24, SIDES = 18;
+  const NAMES = ["who", "of", "resource", "key", "entity", "name", "bucket"], SPARE = 24, SIDES = 14;
   const lengthOf = (cell) => {
     const range = document.createRange();
     range.selectNodeContents(cell);

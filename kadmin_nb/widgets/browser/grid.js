@@ -106,16 +106,18 @@ class Rows {
 
 // ---- the widths of columns
 
-const SIDES = 18; // pixels beside a text
+const SIDES = 14; // pixels beside a text
 const LEAST = 140; // pixels below which a text is not worth showing
+const NAME = 160; // pixels of a name that lose its middle so that more columns are in sight
+const SMALL = 11 / 13; // the size of old values and figures of use, of that of texts
 const NEAR = 80, FULL = 90, MOST = 999; // percent of a limit: from where its figure is shown, looks bad, and is not exact
-const INDENT = 18; // pixels of a row that belongs to the one above it
+const INDENT = 16; // pixels of a row that belongs to the one above it
 
 const identifies = ({ look }) => look === "name" || look === "key";
 const isText = ({ look }) => look === "text" || look === "prose";
 
-// The widths of columns, from those that they want: what identifies a row gets half of the room where not all fit, then
-// texts give way; numbers and badges never do. What is left goes to the last text, else to all numbers alike.
+// The widths of columns, from those that they want: where not all fit, texts give way, then what identifies a row, which
+// has half of the room at most; numbers and badges never do. What is left goes to the last text, else to all numbers alike.
 function shared(columns, room) {
   const widths = columns.map(({ wanted }) => wanted), sum = () => widths.reduce((all, width) => all + width, 0);
   const giveWay = (fits, least, isTight) => {
@@ -125,6 +127,7 @@ function shared(columns, room) {
   };
   const named = () => columns.reduce((all, column, n) => all + (identifies(column) ? widths[n] : 0), 0);
   giveWay(isText, LEAST, () => sum() > room);
+  giveWay(identifies, NAME, () => sum() > room);
   giveWay(identifies, 40, () => sum() > room && named() > room / 2);
   const wide = columns.findLastIndex(isText), numbers = columns.map((_, n) => n).filter((n) => columns[n].look === "number");
   const takers = wide >= 0 ? [wide] : numbers.length ? numbers : [columns.length - 1];
@@ -198,6 +201,14 @@ const EDITORS = {
 
 // ---- the grid
 
+const KEYS = {
+  editor: [
+    "Enter or F2 edit · / filter · u undo · U redo · p plan · Delete empty · Ctrl-D fill down",
+    "Ctrl-C copy · Ctrl-V paste · Ctrl-Backspace discard · Shift select · Alt ← → width",
+  ],
+  table: "/ search · Enter on a column's name sorts · Ctrl-C copy · Shift select · Alt ← → width",
+};
+
 function render({ model, el }) {
   const view = Math.random().toString(36).slice(2, 12);
   const columns = model.get("columns");
@@ -206,9 +217,10 @@ function render({ model, el }) {
   let top = 0, scale = 1, height = model.get("height"), scrolled = 0; // `scrolled` is the scroller's own measure of `top`
   const measure = document.createElement("canvas").getContext("2d");
   const dragged = new Map(); // widths that somebody chose
-  let hidden = columns.map(() => false), widths = [], hasMore = false; // whether columns are shown that hold nothing
+  let hidden = columns.map(() => false), widths = [], heads = null, hasMore = false; // whether columns are shown that hold nothing
   const sticky = columns.findIndex((column) => !identifies(column)); // those before it stay in view
   let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
+  let isHelping = false; // the two lines say the keys
   let isJudged = false; // after an edit: the remarks stay on the edited cell until somebody moves on
 
   el.classList.add("kadmin-grid");
@@ -239,7 +251,8 @@ function render({ model, el }) {
     made.addEventListener("click", act);
     return made;
   };
-  if (columns.some((column) => column.is_editable)) {
+  const isEditor = columns.some((column) => column.is_editable);
+  if (isEditor) {
     link("Undo", () => send({ kind: "undo" })).title = "Ctrl-Z";
     link("Redo", () => send({ kind: "redo" })).title = "Ctrl-Y";
     link("Discard cells", () => sendSelection("discard")).title = "unstage the selected cells: Ctrl-Backspace";
@@ -248,6 +261,9 @@ function render({ model, el }) {
     hasMore = !hasMore;
     layout();
   });
+  const keys = link("?", () => help());
+  keys.title = "the keys: ?";
+  keys.setAttribute("aria-label", "keys");
 
   const head = element(grid, "kg-row kg-head", "row");
   head.setAttribute("aria-rowindex", 1);
@@ -291,13 +307,17 @@ function render({ model, el }) {
     const text = n ? page.cells[n][row] : page.indented[row] || page.cells[0][row];
     const mark = page.marks.get(`${row}:${n}`);
     if (!mark) return widthOf(text) + (n || !page.indented[row] ? 0 : INDENT);
-    return widthOf((text || mark.applies) + (mark.old ? ` ${mark.old}` : "") + (mark.state === "shadowed" ? "⊘ " : "") + figure(mark.used));
+    const before = [mark.old, figure(mark.used)].filter(Boolean).map((small) => 6 + SMALL * widthOf(small));
+    return before.reduce((sum, width) => sum + width, widthOf((mark.state === "shadowed" ? "⊘ " : "") + (text || mark.applies)));
   }
 
   // A column in which nothing stands, and nothing can be typed, is not shown; one that nobody uses only where asked for.
   function fit() {
     const style = getComputedStyle(el);
-    measure.font = `600 ${style.fontSize} ${style.fontFamily}`;
+    const font = `${style.fontSize} ${style.fontFamily}`;
+    measure.font = `600 ${font}`;
+    heads ||= columns.map((column) => widthOf(column.label));
+    measure.font = font;
     const pages = [...rows.pages.values()].filter((page) => page.keys.length);
     const says = columns.map((_, n) => !pages.length || pages.some((page) => page.cells[n].some(Boolean)));
     const isFree = (n) => columns[n].is_editable && pages.some((page) => page.keys.some((_, row) => !isLocked(page.editors.get(`${row}:${n}`))));
@@ -309,8 +329,7 @@ function render({ model, el }) {
     for (const page of pages) page.widths ||= columns.map((_, n) => Math.max(0, ...page.keys.map((_, row) => needed(page, row, n))));
     const shown = columns.map((_, n) => n).filter((n) => !hidden[n]);
     const wanted = shown.map((n) => {
-      const name = widthOf(columns[n].label) + (columns[n].is_sortable ? 14 : 0);
-      return { look: columns[n].look, wanted: Math.max(name, ...pages.map((page) => page.widths[n])) + SIDES };
+      return { look: columns[n].look, wanted: Math.ceil(Math.max(heads[n], ...pages.map((page) => page.widths[n]))) + SIDES };
     });
     shared(wanted, scroller.clientWidth).forEach((width, at) => (widths[shown[at]] = dragged.get(shown[at]) ?? width));
     layer.style.minWidth = `${shown.reduce((sum, n) => sum + widths[n], 0)}px`;
@@ -486,6 +505,7 @@ function render({ model, el }) {
 
   function moveTo(row, column, extend = false, afterEdit = false) {
     isJudged = afterEdit;
+    if (isHelping) help();
     const step = column < active[1] ? -1 : 1;
     while (hidden[column]) column += step;
     if (column < 0 || column >= columns.length) column = step > 0 ? hidden.lastIndexOf(false) : hidden.indexOf(false);
@@ -587,6 +607,7 @@ function render({ model, el }) {
     layer.append(made.node);
     made.focus();
     if (start === null && made.node.select) made.node.select();
+    if (start !== null && kind === "list") document.activeElement.value = start; // of a new item
     made.node.addEventListener("focusout", (event) => {
       if (editing && editing.made === made && !made.node.contains(event.relatedTarget)) finish(true, null);
     });
@@ -670,6 +691,16 @@ function render({ model, el }) {
     event.preventDefault();
   }
 
+  const above = (what) => el.previousElementSibling?.querySelector(what);
+  // A key that is a letter, where no text can begin with it: limits are numbers, values of configs are not.
+  const LETTERS = { "/": () => above("input")?.focus(), "?": help };
+  if (isEditor) {
+    LETTERS.u = () => send({ kind: "undo" });
+    LETTERS.U = () => send({ kind: "redo" });
+    LETTERS.p = () => above(".mod-primary")?.click();
+  }
+  const takesText = ([row, n]) => row >= 0 && columns[n].is_editable && columns[n].look !== "number";
+
   function keyInGrid(event) {
     const command = event.ctrlKey || event.metaKey, key = event.key.toLowerCase();
     if (event.altKey && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
@@ -682,7 +713,9 @@ function render({ model, el }) {
     else if (command && key === "z") send({ kind: event.shiftKey ? "redo" : "undo" });
     else if (command && key === "y") send({ kind: "redo" });
     else if (command && key === "d") look(), sendSelection("fill");
-    else if (event.key.length === 1 && !command && !event.altKey && active[0] >= 0) edit(event.key);
+    else if (event.key.length > 1 || command || event.altKey) return;
+    else if (LETTERS[event.key] && !takesText(active)) LETTERS[event.key]();
+    else if (active[0] >= 0) edit(event.key);
     else return;
     event.preventDefault();
   }
@@ -778,11 +811,18 @@ function render({ model, el }) {
     moveTo(position, column);
   }
 
+  // Say the keys in the two lines, until somebody moves on.
+  function help() {
+    if (formula.hidden) return say(KEYS.table);
+    isHelping = !isHelping;
+    explain();
+  }
+
   function explain() {
-    const lines = model.get("formula");
+    const lines = isHelping ? KEYS.editor : model.get("formula");
     formula.hidden = !lines.length;
     said.forEach((line, n) => (line.textContent = line.title = lines[n] || ""));
-    why.hidden = lines.length < 2;
+    why.hidden = isHelping || lines.length < 2;
   }
 
   function die() {
