@@ -148,7 +148,8 @@ class Usage(Placed):
         if not isinstance(limits, Answer | pa.Table):  # a history, which may be of several clusters
             named = {CLUSTER: relational.words_of(used).literal(cluster_id, pa.string())}
             used = relational.with_columns(used, named)
-        return self.answered(relational.of_cluster(utilisation(used, limits, keys=keys), cluster_id), marks)
+        found = utilisation(used, limits, keys=keys, cluster_id=cluster_id)
+        return self.answered(relational.of_cluster(found, cluster_id), marks)
 
     def of_cluster(self, cluster_id: str) -> Usage:
         """The rows of one cluster, without the column that names it; all of them where none does."""

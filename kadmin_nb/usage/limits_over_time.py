@@ -128,10 +128,13 @@ class LimitsOverTime:
         return times
 
 
-def limits_over_time(history: pa.Table, keys: tuple[str, ...], since: pa.Table | None = None) -> LimitsOverTime:
+def limits_over_time(
+    history: pa.Table, keys: tuple[str, ...], since: pa.Table | None = None, time: tuple[int, int] = (_ALWAYS, _NEVER)
+) -> LimitsOverTime:
     """The limits out of QUOTAS_HISTORY; or of QUOTAS, as if they had always been the same.
 
     `since`, with `cluster_id` and `taken_at`, says when the history of each cluster begins; else it is its first row.
+    Of a `time`, from and until in microseconds, only what was in force in some part of it is kept.
 
     Raises
     ------
@@ -143,7 +146,8 @@ def limits_over_time(history: pa.Table, keys: tuple[str, ...], since: pa.Table |
     if since is not None:
         begins = pa.table({CLUSTER: since[CLUSTER].cast(pa.string()), "start": micros(since["taken_at"])})
     first = begins.group_by([CLUSTER], use_threads=False).aggregate([("start", "min")])
-    wanted = rows.filter(pc.is_in(rows["key"], pa.array(keys, pa.string())))
+    is_then = pc.and_(pc.less(rows["start"], time[1]), pc.greater(rows["end"], time[0]))
+    wanted = rows.filter(pc.and_(is_then, pc.is_in(rows["key"], pa.array(keys, pa.string()))))
     _refuse_overlaps(wanted)
     parts = []
     for names in _PARTS:

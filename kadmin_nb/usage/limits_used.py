@@ -7,6 +7,7 @@ bucket and window however many clients share it, once more, to bring the windows
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 from operator import and_
@@ -141,6 +142,7 @@ def utilisation(
     keys: str | Iterable[str] | None = None,
     unwatched_after: float = UNWATCHED_AFTER,
     watched: Any = None,
+    cluster_id: str | None = None,
 ) -> Frame:
     """UTILISATION: how much of each limit was used, a row for each broker, bucket, key and limit, in the unit of the
     key.
@@ -163,6 +165,8 @@ def utilisation(
         Times that were observed, and count even without active clients: a frame with `broker`, `since` and `until`, as
         from an observation, and `cluster_id` if the usage has one; whole windows count. True if the log is always on:
         then each day in UTC on which the broker has usage counts whole.
+    cluster_id
+        Only this cluster; default: all. Of a history no other is read.
 
     Returns
     -------
@@ -201,7 +205,7 @@ def utilisation(
     --------
     >>> utilisation(usage, cluster.quotas.describe()).where("utilisation > 80")  # doctest: +SKIP
     """
-    windows, by, spans = _windows_of(usage, quotas, keys, unwatched_after, watched)
+    windows, by, spans = _windows_of(usage, quotas, keys, unwatched_after, watched, cluster_id)
     sums = _figures(windows, by, bucket_figures, {**_COUNTS, **_FIGURES, "p95": types.NUMBER})
     return _with_ratios(beside(sums, select(spans, [*by, *_SEEN]), by), by)
 
@@ -213,17 +217,19 @@ def utilisation_daily(
     keys: str | Iterable[str] | None = None,
     unwatched_after: float = UNWATCHED_AFTER,
     watched: Any = None,
+    cluster_id: str | None = None,
     days: tuple[date, date] | None = None,
 ) -> Frame:
     """UTILISATION_DAILY: the same for each day in UTC, as figures that add up. `over_days` combines days.
 
     Parameters
     ----------
-    usage, quotas, keys, unwatched_after, watched
+    usage, quotas, keys, unwatched_after, watched, cluster_id
         As for `utilisation`. Usage of several days is split at midnight.
     days
         The first and the last day to work out, such as `(date(2026, 11, 21), date(2026, 11, 21))`; all days of the
         usage unless said. Their rows are those of a longer run: the usage of other days tells which clients there are.
+        Of a history only the limits of these days travel to Spark's workers.
 
     Returns
     -------
@@ -237,7 +243,7 @@ def utilisation_daily(
     UsageError, Invalid
         As `utilisation`.
     """
-    windows, by, _ = _windows_of(usage, quotas, keys, unwatched_after, watched, days or ALL_DAYS)
+    windows, by, _ = _windows_of(usage, quotas, keys, unwatched_after, watched, cluster_id, days or ALL_DAYS)
     of_days = {"day": types.DAY, "window_s": types.NUMBER, "histogram": schemas.HISTOGRAM}
     figures = _figures(windows, by, bucket_days, {**_COUNTS, **_FIGURES, **of_days})
     return framed(figures, led(schemas.UTILISATION_DAILY.schema, by))
@@ -295,24 +301,24 @@ def _windows_of(
     keys: str | Iterable[str] | None,
     unwatched_after: float,
     watched: Any,
+    cluster_id: str | None,
     days: tuple[date, date] | None = None,
 ) -> tuple[Frame, list[str], Frame]:
     """The windows of each bucket beside the windows of its broker, of some days; the columns that identify a broker,
     and its day where days are given; and what `watched_spans` says of the brokers."""
-    chosen, (stored, is_history, snapshots) = asked_keys(keys), _limits_of(quotas)
     rows, cluster = measured_rows(usage)
-    check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
+    rows = _of_one(rows, cluster_id)
+    limits = Limits.of(quotas, keys, cluster, cluster_id, days)
     by, seen = [*cluster, "broker", "measured"], _watched_times(watched, cluster)
     words = words_of(rows)
     key = words.column("key")  # null of other keys: they only tell which windows a broker has
-    asked_for = with_columns(rows, {"key": words.when(key.isin(list(chosen)), key)})
+    asked_for = with_columns(rows, {"key": words.when(key.isin(list(limits.keys)), key)})
     asked_for = select(asked_for, [*by, *_CLIENT, *_WINDOW])  # workers are sent no more
-    if not is_history and days is None:
-        limited, of_windows = with_limits(asked_for, stored, chosen), by
+    if limits.over_time is None:
+        limited, of_windows = limits.beside(asked_for), by
     else:
-        over_time = limits_over_time(relational.in_arrow(stored, task="Spark reads the limits"), chosen, snapshots)
-        limited = _with_limits_over_time(asked_for, by, over_time, unwatched_after, seen, days)
-        of_windows = [*by, "day"] if days else by
+        every = _with_times_in_force(asked_for, by, limits.over_time, unwatched_after, seen, days)
+        limited, of_windows = _by_day(limits.beside(every), bool(days)), [*by, "day"] if days else by
     windows = _bucket_windows(in_buckets(limited, by), of_windows)
     times = having(windows, "start") if days in (None, ALL_DAYS) else asked_for
     spans = watched_spans(times, cluster, unwatched_after, seen)
@@ -320,17 +326,65 @@ def _windows_of(
     return members(having(windows, "key"), counts, by), of_windows, spans
 
 
-def _limits_of(quotas: Any) -> tuple[Frame, bool, pa.Table | None]:
-    """The columns of QUOTAS, or of QUOTAS_HISTORY, that are read; whether it is one; the snapshots of a history."""
-    interval, snapshots = (VALID_FROM, VALID_TO), None
-    if not sparks.is_spark(quotas) and callable(getattr(quotas, "intervals", None)):  # Connect has any attribute
-        snapshots = quotas.snapshots().to_arrow()
-        snapshots = snapshots.filter(pc.equal(snapshots["kind"].cast(pa.string()), "quotas"))
-        quotas = quotas.intervals("quotas")
-    frame = taken(quotas, (CLUSTER, *QUOTA_COLUMNS, *interval), QUOTAS_LABEL)
-    is_history = not set(interval).isdisjoint(names_of(frame))
-    names = (*QUOTA_COLUMNS, *interval) if is_history else QUOTA_COLUMNS
-    return read_columns(frame, names, QUOTAS_LABEL), is_history, snapshots
+def _of_one(frame: Frame, cluster_id: str | None) -> Frame:
+    """The rows of one cluster, or all; all of them where the frame names none."""
+    return frame if cluster_id is None or not cluster_of(frame) else relational.equal(frame, CLUSTER, cluster_id)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of some keys: `stored` as QUOTAS, or `over_time`, as they were."""
+
+    keys: tuple[str, ...]
+    stored: Frame
+    over_time: LimitsOverTime | None = None
+
+    @classmethod
+    def of(
+        cls,
+        quotas: Any,
+        keys: str | Iterable[str] | None,
+        cluster: Sequence[str],
+        cluster_id: str | None = None,
+        days: tuple[date, date] | None = None,
+    ) -> Limits:
+        """The limits that `quotas` of `utilisation` has for a usage with this column of clusters, or with none.
+
+        Of a history only the intervals of the cluster and of the days, which ask for limits over time, are kept. From
+        when on limits are known is told by all that was recorded.
+
+        Raises
+        ------
+        UsageError, Invalid
+            As `utilisation`.
+        """
+        chosen, interval, since = asked_keys(keys), (VALID_FROM, VALID_TO), None
+        if not sparks.is_spark(quotas) and callable(getattr(quotas, "intervals", None)):  # Connect has any attribute
+            snapshots = quotas.snapshots(cluster_id).to_arrow()
+            since = snapshots.filter(pc.equal(snapshots["kind"].cast(pa.string()), "quotas"))
+            quotas = quotas.intervals("quotas", cluster_id)
+        frame = taken(quotas, (CLUSTER, *QUOTA_COLUMNS, *interval), QUOTAS_LABEL)
+        is_history = not set(interval).isdisjoint(names_of(frame))
+        stored = read_columns(frame, (*QUOTA_COLUMNS, *(interval if is_history else ())), QUOTAS_LABEL)
+        check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
+        stored = _of_one(stored, cluster_id)
+        if not is_history and days is None:
+            return cls(chosen, stored)
+        history = relational.in_arrow(stored, task="Spark reads the limits")
+        return cls(chosen, stored, limits_over_time(history, chosen, since, _ends_of(days or ALL_DAYS)))
+
+    def beside(self, rows: Frame) -> Frame:
+        """The rows with `limit`, `level`, `bucket_user` and `bucket_client_id` of their own client and `key`, at their
+        `start` where limits are known over time."""
+        if self.over_time is None:
+            return with_limits(rows, self.stored, self.keys)
+        return of_rows(rows, limits_at, (self.over_time,), _kinds_of([*names_of(rows), "limit", *_BINDING], {}))
+
+
+def _ends_of(days: tuple[date, date]) -> tuple[int, int]:
+    """From when to when days are, in microseconds."""
+    first, last = ((day - date(1970, 1, 1)).days * DAY for day in days)
+    return first, last + DAY
 
 
 def _watched_times(watched: Any, cluster: Sequence[str]) -> Watched:
@@ -348,7 +402,7 @@ def _watched_times(watched: Any, cluster: Sequence[str]) -> Watched:
     return {broker: np.array(sorted(its), np.int64).T for broker, its in by_broker.items()}
 
 
-def _with_limits_over_time(
+def _with_times_in_force(
     rows: Frame,
     by: Sequence[str],
     limits: LimitsOverTime,
@@ -356,8 +410,7 @@ def _with_limits_over_time(
     watched: Watched,
     days: tuple[date, date] | None,
 ) -> Frame:
-    """The rows, of some days, with the limits of their time; and rows without use, which tell when limits were in
-    force."""
+    """The rows, of some days, and rows without use, which tell when limits were in force."""
     words = words_of(rows)
     columns = {name: words.column(name) for name in ("start", "end", *_CLIENT, "key")}
     nothing = {name: words.literal(None, _TYPES[name]) for name in columns}
@@ -373,14 +426,17 @@ def _with_limits_over_time(
     rows = with_columns(rows, {name: words.literal(None, types.COUNT) for name in ("first", "last")})
     names = [*by, *_CLIENT, *_WINDOW, "first", "last"]
     every = appended(select(rows, names), select(in_force, names))
-    if days:
-        since, until = ((day - date(1970, 1, 1)).days * DAY for day in days)
-        start = words_of(every).micros(words_of(every).column("start"))
-        every = where(every, (start >= since) & (start < until + DAY))
-    limited = of_rows(every, limits_at, (limits,), _kinds_of([*names, "limit", *_BINDING], {}))
+    if not days:
+        return every
+    (since, until), start = _ends_of(days), words_of(every).micros(words_of(every).column("start"))
+    return where(every, (start >= since) & (start < until))
+
+
+def _by_day(limited: Frame, has_days: bool) -> Frame:
+    """The rows with their `day`, if asked; those that tell when limits were in force have no `start` any more."""
     words = words_of(limited)
     start = words.column("start")
-    day_of = {"day": window_start(words, start, DAY)} if days else {}
+    day_of = {"day": window_start(words, start, DAY)} if has_days else {}
     return with_columns(limited, {**day_of, "start": words.when(words.is_null(words.column("first")), start)})
 
 
@@ -397,19 +453,11 @@ def used_of_buckets(usage: Any, quotas: Any = None) -> Frame:
     """
     rows, cluster = measured_rows(usage)
     by = [*cluster, "broker", "measured"]
-    names = [*by, *_CLIENT, *_WINDOW]
-    rows, words = select(rows, names), words_of(rows)
+    rows, words = select(rows, [*by, *_CLIENT, *_WINDOW]), words_of(rows)
     if quotas is None:
         limited = with_columns(rows, {name: words.literal(None, _TYPES[name]) for name in ("limit", *_BINDING)})
     else:
-        stored, is_history, snapshots = _limits_of(quotas)
-        check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
-        keys = asked_keys(None)
-        if is_history:
-            over_time = limits_over_time(relational.in_arrow(stored, task="Spark reads the limits"), keys, snapshots)
-            limited = of_rows(rows, limits_at, (over_time,), _kinds_of([*names, "limit", *_BINDING], {}))
-        else:
-            limited = with_limits(rows, stored, keys)
+        limited = Limits.of(quotas, None, cluster).beside(rows)
     bound = in_buckets(limited, by)
     words = words_of(bound)
     whose = {f"bucket_{name}": words.either(words.column(f"bucket_{name}"), words.column(name)) for name in _CLIENT}

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -17,6 +18,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.spark import to_spark
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
+from kadmin_nb.usage.limits_used import Limits
 from tests.history.hours import at as hour_of
 from tests.history.hours import taken
 
@@ -306,6 +308,35 @@ def test_a_day_by_itself_is_the_day_out_of_all(on, watched):
     day = MIDNIGHT.date()
     found = on(partial(kn.usage.utilisation_daily, watched=watched, days=(day, day)), usage, history)
     assert sorted(found, key=repr) == sorted((row for row in every if row["day"] == day), key=repr)
+
+
+def test_one_cluster_and_its_days_take_no_other_limits_along(on):
+    """For two days of one cluster each worker was sent 155 MB: the limits of all clusters, of all years."""
+    usage, history = made(6)
+    day, days = MIDNIGHT.date(), partial(kn.usage.utilisation_daily, days=(MIDNIGHT.date(), MIDNIGHT.date()))
+    every = [row for row in on(kn.usage.utilisation_daily, usage, history) if row["day"] == day]
+    found = on(partial(days, cluster_id="here"), usage, history)
+    assert sorted(found, key=repr) == sorted((row for row in every if row["cluster_id"] == "here"), key=repr)
+    of_here = [row for row in history if row["cluster_id"] == "here"]
+    until = MIDNIGHT + timedelta(days=1)
+    then = [row for row in of_here if row["valid_from"] < until and (row["valid_to"] or until) > MIDNIGHT]
+    rows = Limits.of(schemas.table(HISTORY, history), None, ["cluster_id"], "here", (day, day)).over_time
+    assert len(then) < len(of_here)
+    assert sum(len(np.unique(np.asarray(part.tables.values))) - 1 for part in rows.parts) <= len(then)
+
+
+def test_what_was_recorded_before_the_days_still_tells_since_when_limits_are_known(on):
+    """The quotas had been removed a week before, and yesterday's clients had an unknown limit."""
+    usage = [used(0, 60), used(1, 5, "bob/app"), used(0, 1, cluster_id="elsewhere")]
+    week, year = 7 * 86_400, 365 * 86_400
+    history = [limit(80.0, -2 * week, -week), limit(90.0, -year, None, "bob"), limit(7.0, week, None, "bob", key="any")]
+    days = partial(kn.usage.utilisation_daily, days=(MIDNIGHT.date(), MIDNIGHT.date()))
+    names = ("cluster_id", "user", "bucket_user", "level", "limit", "peak")
+    assert shown(on(days, usage, history), *names) == {
+        ("elsewhere", "alice", None, "UNKNOWN", None, 1.0),
+        ("here", "alice", None, None, None, 60.0),
+        ("here", None, "bob", "USER", 90.0, 5.0),
+    }
 
 
 def test_time_that_is_known_to_be_watched_counts_though_nobody_was_at_work():
