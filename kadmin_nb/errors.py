@@ -79,10 +79,23 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def between_words(text: str, width: int) -> list[str]:
-    """The lines of a text in lines of that width, broken between words alone."""
-    lines = (textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) for line in text.split("\n"))
-    return [part for line in lines for part in line or [""]]
+def between_words(text: str, width: int, indent: str = "") -> list[str]:
+    """The lines of a text in lines of that width, each going on below itself with this indent more than its own.
+
+    What has no blank in it, such as a path, stays whole.
+    """
+    return [part for line in text.split("\n") for part in _parts(line, width, indent)]
+
+
+def _parts(line: str, width: int, indent: str) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    words = line.lstrip(" ")
+    own = " " * min(len(line) - len(words), width // 2)  # textwrap drops an indent before a long word
+    later = own + indent if indent else ""
+    return textwrap.wrap(
+        words, width, initial_indent=own, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
+    )
 
 
 def _message(text: str) -> str:
@@ -128,7 +141,11 @@ class Hinted(BaseException):
 
     def _render_traceback_(self) -> list[str]:
         """The lines that IPython shows instead of a stack trace; JupyterLab itself would break them within words."""
-        return ["\n".join(between_words(line, 80)) for line in self.lines()]
+        return ["\n".join(between_words(line, _OF_A_CELL)) for line in self.lines()]
+
+
+_OF_A_CELL = 68
+"""Characters of a line of an error below a cell: JupyterLab, 1000 pixels wide beside its files, has room for 71."""
 
 
 class KadminError(Hinted, Exception):

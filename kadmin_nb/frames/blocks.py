@@ -68,12 +68,12 @@ def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False, asc
 
 
 TEXT, NUMBER, NAME, KEY, BADGE, PROSE, BRANCH = "text", "number", "name", "key", "badge", "prose", "branch"
-SIGN, BELOW, STANDING, RUNG, BAR = "sign", "below", "standing", "rung", "use"
+SIGN, BELOW, STANDING, RUNG, BAR, VALUE = "sign", "below", "standing", "rung", "use", "value"
 """The looks of columns. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few;
 prose is sentences and lines to type; a branch begins with its indent in a tree. A sign stands for the word of the
 column, and what is below goes under its row, as the line that fixes it. A standing is a limit behind a sign: it
 applies, or a more specific one does. A rung is the number of a level, before the name of its entity. A bar is a share
-of a limit.
+of a limit. A value may be a limit, and may be a config's, which can be long.
 
 They are the one rule of widths too, of text, HTML and the widgets' grids."""
 

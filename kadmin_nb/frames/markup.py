@@ -33,6 +33,7 @@ from .blocks import (
     SIGN,
     STANDING,
     TONES,
+    VALUE,
     Aside,
     Block,
     Folded,
@@ -157,25 +158,25 @@ def _first_rows(view: View, table: pa.Table, page: Page) -> tuple[str, Sequence[
 
 
 def _html_table(every: Sequence[Column], whole: Sequence[Column]) -> str:
-    """The columns as a table. An entity has its level before its name, as a number, and not in a column of its own."""
+    """The columns as a table. A name has its level, or the sign of its row, before it and in no column of its own."""
     (shown, below), (whole, _) = apart(every), apart(whole)
     first = next((column for column in shown if column.look in (NAME, BRANCH)), None)
-    levels = next((column for column in shown if column.look == RUNG), None)
+    marks = first and next((column for column in shown if column.look in _MARKS), None)
     heads, cells = [], []
     for number, (column, of) in enumerate(zip(shown, whole, strict=True)):
-        if column is levels:
+        if column is marks:
             continue
         follows = number and shown[number - 1] is first and column.look == KEY
         kind = f"kadmin-{column.look}{' kadmin-first' * (column is first)}{' kadmin-second' * bool(follows)}"
         side = f' class="{kind}"' + ' align="right" nowrap' * column.is_number
         hover = f' title="{html.escape(column.part.sources[0])}"' if column.look == STANDING else ""
         heads.append(f"<th{side}{hover}>{html.escape(column.name)}</th>")
-        badges = map(_level, column.cells, levels.cells) if levels and column is first else repeat("")
+        badges = map(_MARKS[marks.look], column.cells, marks.cells) if marks and column is first else repeat("")
         cells.append([*map(_cell(column, side), column.cells, of.cells, badges)])
     under = zip(*(column.cells for column in below), strict=True) if below else repeat(())
     rows = zip(zip(*cells, strict=True), under)  # noqa: B905  # what is below may be nothing, for ever
     body = "\n".join(f"<tr>{''.join(row)}</tr>{_below(texts, len(row))}" for row, texts in rows)
-    room = f' style="--kadmin-first: {_room(first, bool(levels))}ch;"' if first else ""
+    room = f' style="--kadmin-first: {_room(first, bool(marks))}ch;"' if first else ""
     head = f"<thead><tr>{''.join(heads)}</tr></thead>"
     table = f'<table class="dataframe"{room}>\n{head}\n<tbody>\n{body}\n</tbody>\n</table>'
     return f'<div class="kadmin-rows">{table}</div>\n'
@@ -187,14 +188,15 @@ def _below(texts: Iterable[str], columns: int) -> str:
     return f'<tr class="kadmin-below">{"<td></td>" * (columns - 1)}<td>{lines}</td></tr>' if lines else ""
 
 
-def _room(names: Column, has_levels: bool) -> int:
-    """The width of the names, as far as they are seen, and of the levels before them."""
-    return min(names.natural, LONGEST_NAME) + 3 * has_levels
+def _room(names: Column, has_marks: bool) -> int:
+    """The width of the names, as far as they are seen, and of the marks before them."""
+    return min(names.natural, LONGEST_NAME) + 3 * has_marks
 
 
 def _cell(column: Column, side: str) -> Callable[[str, str, str], str]:
     """A writer of the cells of a column: a shortened text shows the whole where the mouse rests on it."""
-    writer = _WRITERS.get(column.look, html.escape)
+    is_level = column.look == BADGE and column.part.sources[0].startswith("level")
+    writer = _numbered if is_level else _WRITERS.get(column.look, html.escape)
 
     def write(shown: str, whole: str, badge: str) -> str:
         is_cut = shown != whole or (column.identifies and len(whole) > LONGEST_NAME)
@@ -213,6 +215,19 @@ def _level(name: str, number: str) -> str:
 
 
 _WORDS = {number: word(level) for level, number in RUNGS.items()}
+_NUMBERS = {words: number for number, words in _WORDS.items()}
+
+
+def _numbered(words: str) -> str:
+    """A level as its number, whose words are shown where the mouse rests on it."""
+    return _level(words, _NUMBERS[words]) if words in _NUMBERS else _badge(words)
+
+
+_MARKS: Mapping[str, Callable[[str, str], str]] = {
+    RUNG: _level,
+    SIGN: lambda name, word: f'<span class="kadmin-mark">{_sign(word) if word else ""}</span> ',
+}
+"""Writers of what stands before a name, by the look of its column."""
 
 
 def _badge(text: str) -> str:
@@ -268,6 +283,7 @@ _WRITERS: Mapping[str, Callable[[str], str]] = {
     BADGE: _badge,
     SIGN: _sign,
     NUMBER: _number,
+    VALUE: _number,
     BRANCH: _name,
     NAME: _name,
     KEY: _name,

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import printable
 from ..hints import short_id
@@ -23,7 +24,7 @@ from ..model.config_fallback import in_unit_of
 from ..model.config_units import with_unit
 from ..model.config_values import ConfigValue, has_effect
 from ..model.entity import Entity
-from ..model.figures import milliseconds, moment, percent, seconds, share, size
+from ..model.figures import Scale, moment, percent
 from ..model.grammar import DEFAULT, Value, format_word, quote
 from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED
 from ..model.quota_keys import HEADS, find, readable, rounded
@@ -45,6 +46,7 @@ from .blocks import (
     SIGN,
     STANDING,
     TEXT,
+    VALUE,
 )
 from .frame import BYTES, ID, ISO_TIME, MEASURED, MS, OF_KEY, PERCENT, SHARE, Field, S
 from .journal_words import came_to, what_was_done
@@ -69,11 +71,18 @@ class Part:
 
 def part(name: str, table: pa.Table) -> Part:
     """The part of that name: made of several columns, or of the column of that name."""
-    if name not in PARTS:
-        return _of_column(schemas.field_of(table, name))
-    made = PARTS[name]
-    is_config = made.sources == _OF_KEYS and None in map(find, values_of(table, "key"))
-    return replace(made, look=TEXT) if is_config else made  # a value of a config may be long
+    if name in USED:
+        return Part(name, (USED[name],), _measures(USED[name], table), NUMBER)
+    field = None if name in PARTS else schemas.field_of(table, name)
+    made = PARTS[name] if field is None else _of_column(field, table)
+    is_value = made.sources == _OF_KEYS if field is None else field.unit == OF_KEY and not field.is_number
+    return replace(made, look=NUMBER if _has_only_quotas(table) else VALUE) if is_value else made
+
+
+def _has_only_quotas(table: pa.Table) -> bool:
+    """True where each value is a number: one of a config may be anything, and long."""
+    keys = pc.unique(table["key"]).to_pylist() if "key" in table.column_names else [""]
+    return None not in map(find, filter(None, keys))
 
 
 def cell(value: object) -> str:
@@ -175,16 +184,61 @@ def _of_limits(table: pa.Table) -> list[str]:
     return [of_limit(*row) for row in zip(*columns, strict=True)]
 
 
-def _measures(name: str) -> Texts:
+def _measures(name: str, table: pa.Table) -> Texts:
     """The texts of what was used: unknown where nothing tells, the least that it can be where not all is known."""
+    write = _in_one_unit(name, MEASURED, table)
 
-    def texts(table: pa.Table) -> list[str]:
-        columns = [values_of(table, column) for column in ("key", name, "windows_unknown")]
-        if "windows_unknown" not in table.column_names:
-            columns[2] = [value is None for value in columns[1]]
-        return [*map(measured, *columns)]
+    def texts(rows: pa.Table) -> list[str]:
+        values = values_of(rows, name)
+        knows = "windows_unknown" in rows.column_names
+        unknown = values_of(rows, "windows_unknown") if knows else [value is None for value in values]
+        return [text if not un else f"at least {text}" if text else UNKNOWN
+                for text, un in zip(write(rows), unknown, strict=True)]  # fmt: skip
 
     return texts
+
+
+def _in_one_unit(name: str, unit: str, table: pa.Table) -> Texts:
+    """The texts of a column of measured numbers, all in the unit of the first; of several keys each in its own."""
+    first = table.slice(0, MOST_MEASURED)
+    numbers: dict[str, list[float]] = {}
+    for key, value in zip(values_of(first, "key"), values_of(first, name), strict=True):
+        if value is not None and (kind := _kind(unit, key)):
+            numbers.setdefault(kind, []).append(value)
+    scales = {kind: Scale.of(UNITS[kind], values) for kind, values in numbers.items()}
+
+    def text(key: str | None, value: float | None) -> str:
+        scale = scales.get(_kind(unit, key))
+        return used(key, value) if scale is None or value is None else scale.text(value)
+
+    return _with_key(text, name)
+
+
+def _kind(unit: str, key: str | None) -> str:
+    """The unit that numbers are in, which may be that of the row's key."""
+    if unit != MEASURED:
+        return unit
+    known = find(key or "")
+    return known.unit if known else ""
+
+
+MOST_MEASURED = 4096
+"""Rows that the unit of a column is read from."""
+
+_OF_BYTES = {" GB": 1e9, " MB": 1e6, " kB": 1e3, " B": 1}
+_OF_SECONDS = {" d": 86400, " h": 3600, " min": 60, " s": 1}
+UNITS: Mapping[str, Mapping[str, float]] = {
+    "bytes/s": {f"{unit}/s": size for unit, size in _OF_BYTES.items()},
+    "% of one thread": {" %": 1},
+    "mutations/s": {"/s": 1},
+    "connections/s": {"/s": 1},
+    BYTES: _OF_BYTES,
+    PERCENT: {" %": 1},
+    SHARE: {" %": 0.01},
+    S: _OF_SECONDS,
+    MS: {**{unit: 1000 * size for unit, size in _OF_SECONDS.items()}, " ms": 1},
+}
+"""The units of measured numbers, the largest first."""
 
 
 def measured(key: str | None, value: float | None, unknown: object) -> str:
@@ -417,7 +471,6 @@ PARTS = {
     "seen": Part("seen", ("subject", "note"), _seen, PROSE),
     "window": Part("window", ("window_start", "window_end"), _windows),
     "last_use": Part("last used", ("used", "last_used"), _last_use),
-    **{name: Part(name, (column,), _measures(column), NUMBER) for name, column in USED.items()},
 }  # fmt: skip
 """The parts that are more, or other, than the column of their name."""
 
@@ -433,14 +486,15 @@ _HEADINGS = {
 }
 
 
-def _of_column(field: Field) -> Part:
+def _of_column(field: Field, table: pa.Table) -> Part:
     """A column by itself: its unit and its look say how its values are written."""
     name, heading = field.name, _heading(field)
     if find(name) and pa.types.is_struct(field.type):
         return Part(HEADS[name], (name,), _standings(name), STANDING)
-    if field.unit in _OF_ROWS:
-        write = limit if field.is_number and field.unit == OF_KEY else _OF_ROWS[field.unit]
-        texts = _with_key(write, name)
+    if field.unit == OF_KEY:
+        texts = _with_key(limit if field.is_number else in_unit, name)
+    elif field.unit == MEASURED or field.unit in UNITS:
+        texts = _in_one_unit(name, field.unit, table)
     else:
         texts = _each(word if field.look == BADGE else _UNITS.get(field.unit, cell), name)
     look = NUMBER if field.is_number else field.look or TEXT
@@ -458,8 +512,5 @@ def _heading(field: Field) -> str:
     return _HEADINGS.get(name, _HEADINGS.get(words, words))
 
 
-_OF_ROWS: Mapping[str, Callable[[Any, Any], str]] = {OF_KEY: in_unit, MEASURED: used}
-_UNITS: Mapping[str, Callable[[Any], str]] = {
-    PERCENT: percent, SHARE: share, BYTES: size, MS: milliseconds, S: seconds, ID: short_id, ISO_TIME: moment
-}  # fmt: skip
-"""The writers of values, by their unit: those that need the key of the row, and the others."""
+_UNITS: Mapping[str, Callable[[Any], str]] = {ID: short_id, ISO_TIME: moment}
+"""The writers of texts that are ids and times."""

@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 import pyarrow as pa
 
-from ..errors import printable
+from ..errors import between_words, printable
 from . import ARROW
 from .blocks import (
     BADGE,
@@ -30,6 +30,7 @@ from .blocks import (
     PROSE,
     SIGN,
     STANDING,
+    VALUE,
     Aside,
     Block,
     Folded,
@@ -226,7 +227,7 @@ def _row(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int],
         yield _line(map(inked, parts, tones))
 
 
-TONED = (BADGE, SIGN, NUMBER, STANDING, BAR)
+TONED = (BADGE, SIGN, NUMBER, STANDING, BAR, VALUE)
 """The looks of columns whose cells have a tone."""
 
 
@@ -238,7 +239,7 @@ def apart(columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
 def below_row(texts: Iterable[str], indent: int, width: int) -> Iterator[str]:
     """The lines below a row; one to type, which begins with a small letter, is not broken."""
     for text in filter(None, texts):
-        parts = [text] if is_typed(text) else paragraph(text, width - indent)
+        parts = [text] if is_typed(text) else between_words(text, width - indent)
         yield from (" " * indent + part for part in parts)
 
 
@@ -275,25 +276,6 @@ def _widths(columns: Sequence[Column], width: int, names: int) -> list[int]:
 
 def _rank(column: Column) -> int:
     return 0 if column.identifies else 1 if column.is_said else 2
-
-
-def paragraph(text: str, width: int, indent: str = "") -> list[str]:
-    """Lines of text in lines of that width, each going on below itself with this indent more than its own.
-
-    What has no blank in it, such as a path, stays whole.
-    """
-    return [part for line in text.split("\n") for part in _words(line, width, indent)]
-
-
-def _words(line: str, width: int, indent: str) -> list[str]:
-    if width_of(line) <= width:
-        return [line]
-    words = line.lstrip(" ")
-    own = " " * min(len(line) - len(words), width // 2)  # textwrap drops an indent before a long word
-    later = own + indent if indent else ""
-    return textwrap.wrap(
-        words, width, initial_indent=own, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
-    )
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:
@@ -367,10 +349,7 @@ def _dim(text: str, page: Page) -> Iterator[str]:
 
 
 def _sentences(text: str, page: Page, indent: str = "") -> Iterable[str]:
-    if page.width is None:
-        return [text]
-
-    return paragraph(text, page.width, indent)
+    return [text] if page.width is None else between_words(text, page.width, indent)
 
 
 def _listed(listing: Listing, page: Page) -> Iterator[str]:

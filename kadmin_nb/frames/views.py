@@ -135,7 +135,7 @@ LEADING, FOLLOWING = ("cluster_id", "taken_at"), ("overrides", "why", "error", "
 
 def _is_there(name: str, table: pa.Table) -> bool:
     """True where any row has something in it."""
-    sources = PARTS[name].sources if name in PARTS else (name,)
+    sources = PARTS[name].sources if name in PARTS else (USED.get(name, name),)
     columns = [table[source] for source in sources if source in table.column_names]
     return any(column.null_count < len(column) for column in columns) or _null_tells(name, table)
 

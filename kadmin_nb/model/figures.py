@@ -6,7 +6,8 @@ that was set has all of them (`exact`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from .config_units import SIZES
@@ -65,6 +66,29 @@ def exact_size(value: float) -> str:
     if binary and value % SIZE_UNITS[binary] == 0:
         return min(decimal, f"{value / SIZE_UNITS[binary]:,.0f} {binary}", key=len)
     return decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The unit of all measured numbers of a column, its size, and the places that they have behind the point."""
+
+    unit: str
+    size: float
+    places: int
+
+    @classmethod
+    def of(cls, units: Mapping[str, float], values: Iterable[float]) -> Scale:
+        """The largest of these units that one of the values has; three digits of each value, or three places."""
+        most = max(values := [abs(value) for value in values], default=0.0)
+        *larger, smallest = units.items()
+        unit, size = next((one for one in larger if most >= one[1] * (2 if one[0].strip() in _TIMES else 1)), smallest)
+        places = {value: len(digits(value / size).partition(".")[2]) for value in (*values, most)}
+        return cls(unit, size, max(places[most], min(max(places.values()), 3)))
+
+    def text(self, value: float) -> str:
+        """The value in the unit; of one that has no such places that it is less."""
+        shown = f"{value / self.size:,.{self.places}f}"
+        return f"{shown if not value or shown.strip('-0.') else f'<{10**-self.places:.{self.places}f}'}{self.unit}"
 
 
 def moment(value: str | datetime | None) -> str:

@@ -7,10 +7,11 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import blocks, meanings, schemas
+from kadmin_nb.frames.frame import MEASURED, OF_KEY
 from kadmin_nb.frames.schema_metadata import stamped
 
 LOOKS = {blocks.NAME, blocks.KEY, blocks.BADGE, blocks.PROSE, blocks.BELOW, ""}
-UNITS = {*meanings._OF_ROWS, *meanings._UNITS, ""}
+UNITS = {*meanings.UNITS, *meanings._UNITS, OF_KEY, MEASURED, ""}
 EVERY = [(frame, field) for frame in schemas.FRAMES.values() for field in frame.fields.values()]
 
 

@@ -14,11 +14,12 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer, reasons
+from kadmin_nb.errors import between_words
 from kadmin_nb.frames import markup, schemas
 from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.frames.markup import document
 from kadmin_nb.frames.meanings import PARTS, _instead_of, client, in_unit, limit, used, word
-from kadmin_nb.frames.render import middle, paragraph, wrapped
+from kadmin_nb.frames.render import middle, wrapped
 from kadmin_nb.model.config_fallback import BROKER_KEYS, Synonym
 from kadmin_nb.model.config_units import with_unit
 from kadmin_nb.model.config_values import ConfigValue
@@ -289,7 +290,7 @@ def test_a_narrow_window_keeps_the_indent_of_a_tree():
 
 def test_every_line_of_a_wrapped_text_has_its_indent():
     """The blanks before a long word were dropped with it."""
-    assert paragraph("    /a/path/that/is/long", 10) == ["    /a/path/that/is/long"]
+    assert between_words("    /a/path/that/is/long", 10) == ["    /a/path/that/is/long"]
     assert [*wrapped("日本語日本語", 8)] == ["日本語日", "本語"]
 
 
@@ -396,3 +397,55 @@ def test_a_bar_is_in_its_cell_and_not_the_cell() -> None:
     page = kn.Answer(schemas.table(schemas.NEAR, [row])).as_html()
     bar = '<td class="kadmin-use"><span class="kadmin-bar kadmin-fair"><i style="width:85%"></i></span> 85 %</td>'
     assert bar in page
+
+
+def used_rows(*rows: tuple[str, float | None, float | None]) -> pa.Table:
+    """USAGE of a key, a value and a throttle each."""
+    at = {"window_start": datetime(2026, 11, 21, 12, tzinfo=UTC), "window_end": datetime(2026, 11, 21, 12, tzinfo=UTC)}
+    client = {"broker": 1, "user": "a", "client_id": "", "source": "log"}
+    return schemas.table(
+        schemas.USAGE, ({**at, **client, "key": key, "value": value, "throttle_ms": ms} for key, value, ms in rows)
+    )
+
+
+def test_measured_numbers_of_a_column_have_one_unit_and_stand_on_the_point():
+    """27.9 B/s stood above 1.41 MB/s, and 9.98 s above 1 ms: the eye took the small one for the large one."""
+    rows = (RATE, 1.41e6, 9980.0), (RATE, 505e3, 0.0), (RATE, 10.1e3, 1.0), (RATE, 27.9, None), (RATE, None, 2000.0)
+    table = used_rows(*rows, (SHARE, 7.81e-5, None), (SHARE, 0.5, None))
+    lines = kn.Answer(table).as_text(WHOLE).splitlines()[1:8]
+    measured = ("1.410 MB/s", "0.505 MB/s", "0.010 MB/s", "<0.001 MB/s", "unknown", "<0.001 %", "0.500 %")
+    assert [re.split(" {2,}", line)[4] for line in lines] == [*measured]
+    assert len({line.index(".") for line in lines[:3]}) == 1
+    assert [line.partition(" to 12:00:00")[2].split("log")[0].strip() for line in lines[:5]] == [
+        "9.980 s", "0.000 s", "0.001 s", "", "2.000 s"]  # fmt: skip
+    later = markup.columns(table.slice(2, 2), markup.view_of(table).parts(table))
+    assert [list(column.cells) for column in later if column.name == "used"] == [["0.010 MB/s", "<0.001 MB/s"]]
+
+
+def test_a_change_between_two_limits_is_coloured_beside_a_config():
+    """With one config in the plan, ▲ and ▼ had no colour, and numbers stood at the left."""
+    limits = {"key": RATE, "resource": "user=a", "applies_before": "1000000", "applies_after": "5"}
+    lowered = {
+        "row": 1,
+        "kind": "quota",
+        "op": "set",
+        "old_known": True,
+        "validated": "ok",
+        "change": "changed",
+        **limits,
+    }
+    other = {**lowered, "row": 2, "resource": "topic=a", "key": "retention.ms"}
+    alone, beside = (document(schemas.table(schemas.PLAN, rows)) for rows in ([lowered], [lowered, other]))
+    assert '<span class="kadmin-fair">5 B/s ▼</span>' in alone
+    assert '<span class="kadmin-fair">5 B/s ▼</span>' in beside
+    assert ('align="right"' in alone, 'align="right"' in beside) == (True, False)
+
+
+def test_the_sign_of_a_row_stays_with_its_name():
+    """Whoever scrolled a table of `near` to the right saw names, and no more which of them was throttled."""
+    bucket = {"bucket_user": "a", "bucket_client_id": "", "broker": 1, "level": "USER", "key": RATE}
+    numbers = {"limit": 1e6, "peak": 1e6, "utilisation": 100.0, "throttle_ms": 5.0, "windows_unknown": 0}
+    page = document(schemas.table(schemas.NEAR, [{**bucket, **numbers}]))
+    assert page.count("<th") - page.count("<thead") == 7
+    assert '<span class="kadmin-level" title="level 3 of 8: user">3</span>' in page
+    assert re.search(r'<td class="[^"]*kadmin-first"><span class="kadmin-mark"><span class="kadmin-bad"[^>]*>✗', page)
