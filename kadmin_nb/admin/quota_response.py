@@ -73,12 +73,12 @@ def decode(frame: bytes) -> QuotaResponse:
 
 def _decode(frame: bytes) -> QuotaResponse:
     code = int.from_bytes(frame[4:6], "big", signed=True)
-    message, at = _string_at(frame, 6)
-    count, at = _varint(frame, at)
+    message, at = string_at(frame, 6)
+    count, at = varint(frame, at)
     if count > len(frame):
         raise ValueError("more entries than bytes")
     entries, at = _all_at_once(frame, at, count - 1) or _one_by_one(frame, at, count - 1)
-    if _skip_tags(frame, at) != len(frame):
+    if skip_tags(frame, at) != len(frame):
         raise ValueError("bytes are missing, or left over")
     return QuotaResponse(code, message, entries, frame)
 
@@ -198,14 +198,14 @@ def _one_by_one(frame: bytes, at: int, count: int) -> tuple[ResponseEntries, int
         for _ in range(some):
             kind, kind_size, at = _place(frame, at)
             name, name_size, at = _place(frame, at, nullable=True)
-            at = _skip_tags(frame, at)
+            at = skip_tags(frame, at)
             parts.append((entity, kind, kind_size, name, name_size))
         some, at = _few(frame, at)
         for _ in range(some):
             key, key_size, at = _place(frame, at)
             values.append((entity, key, key_size, at))
-            at = _skip_tags(frame, at + 8)
-        at = _skip_tags(frame, at)
+            at = skip_tags(frame, at + 8)
+        at = skip_tags(frame, at)
     part = np.array(parts, np.int64).reshape(-1, 5).T
     value = np.array(values, np.int64).reshape(-1, 4).T
     names, keys = TextSpans(part[3], part[4]), TextSpans(value[1], value[2])
@@ -221,13 +221,13 @@ def _few(frame: bytes, at: int) -> tuple[int, int]:
 
 def _place(frame: bytes, at: int, *, nullable: bool = False) -> tuple[int, int, int]:
     """The place of a text, its size, and the place after it."""
-    size, at = _varint(frame, at)
+    size, at = varint(frame, at)
     if not size and not nullable:
         raise ValueError("a null where a text must stand")
     return at, size - 1, at + max(0, size - 1)
 
 
-def _varint(frame: bytes, at: int) -> tuple[int, int]:
+def varint(frame: bytes, at: int) -> tuple[int, int]:
     """An unsigned varint and the place after it."""
     value = shift = 0
     while True:
@@ -241,17 +241,17 @@ def _varint(frame: bytes, at: int) -> tuple[int, int]:
             raise ValueError("a varint that never ends")
 
 
-def _string_at(frame: bytes, at: int) -> tuple[str | None, int]:
-    size, at = _varint(frame, at)
+def string_at(frame: bytes, at: int) -> tuple[str | None, int]:
+    size, at = varint(frame, at)
     return (frame[at : at + size - 1].decode(), at + size - 1) if size else (None, at)
 
 
-def _skip_tags(frame: bytes, at: int) -> int:
+def skip_tags(frame: bytes, at: int) -> int:
     """The place after a tag buffer; fields of versions to come are passed over."""
-    count, at = _varint(frame, at)
+    count, at = varint(frame, at)
     for _ in range(count):
-        _, at = _varint(frame, at)
-        size, at = _varint(frame, at)
+        _, at = varint(frame, at)
+        size, at = varint(frame, at)
         at += size
     return at
 
@@ -269,10 +269,10 @@ def _table(entries: ResponseEntries, frame: bytes) -> pa.Table:
     entities = _entities(entries, octets)
     keys = _strings(octets, entries.keys).dictionary_encode()
     order = _order(entities["entity"], keys, entries.value_of)
-    whose = _column(entries.value_of[order])
+    whose = column_of(entries.value_of[order])
     columns = {name: column.take(whose) for name, column in entities.items()}
-    columns["key"] = keys.take(_column(order)).cast(WORD)
-    columns["value"] = _column(_doubles(octets, entries.doubles[order]))
+    columns["key"] = keys.take(column_of(order)).cast(WORD)
+    columns["value"] = column_of(_doubles(octets, entries.doubles[order]))
     return pa.table([columns[name] for name in schemas.QUOTAS.names], schema=schemas.QUOTAS.schema)
 
 
@@ -335,10 +335,10 @@ def _strings(
     buffers = [None, pa.py_buffer(edges), pa.py_buffer(octets)]
     all_and_gaps = pa.Array.from_buffers(pa.binary(), len(edges) - 1, buffers)
     chosen = np.arange(0, len(edges) - 1, 2) if which is None else which * 2
-    return all_and_gaps.take(_column(chosen, valid)).cast(pa.string())
+    return all_and_gaps.take(column_of(chosen, valid)).cast(pa.string())
 
 
-def _column(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
+def column_of(values: np.ndarray, valid: np.ndarray | None = None) -> pa.Array:
     """A column over these very bytes: `pa.array` loads pandas, and a script that describes took 0.64 s, not 0.38."""
     data = _bits(values) if values.dtype == bool else pa.py_buffer(np.ascontiguousarray(values))
     validity = None if valid is None else _bits(valid)
@@ -380,8 +380,8 @@ def _entities(entries: ResponseEntries, octets: np.ndarray) -> dict[str, pa.Arra
     if strange.any():  # with a type that this version does not know: shown, never dropped
         numbers = map(int, np.flatnonzero(strange))
         written = pa.array([str(_entity_at(entries, octets, number)) for number in numbers], pa.string())
-        text = pc.replace_with_mask(text, _column(strange), written)
-    level_column = pa.DictionaryArray.from_arrays(_column(level.astype(np.int32)), _LEVEL_NAMES)
+        text = pc.replace_with_mask(text, column_of(strange), written)
+    level_column = pa.DictionaryArray.from_arrays(column_of(level.astype(np.int32)), _LEVEL_NAMES)
     return dict(zip(("entity", "level", "user", "client_id", "ip"), (text, level_column, *columns), strict=True))
 
 
@@ -407,7 +407,7 @@ def _written(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:
         kind = kinds // weight % 3
         if kind.any():
             named = _entity_words(name, column)
-            default = _column(kind == _DEFAULT)
+            default = column_of(kind == _DEFAULT)
             words.append(
                 pc.if_else(default, _text_column([format_word(name, DEFAULT)])[0], named)
                 if (kind == _DEFAULT).any()
@@ -416,7 +416,7 @@ def _written(columns: list[pa.Array], kinds: np.ndarray) -> pa.Array:
     nameless = kinds == _ABSENT
     if nameless.any():  # Arrow's join leaves out a row whose words are all null (seen with 26.0)
         words = words or [pa.nulls(len(kinds), pa.string())]
-        words[0] = pc.if_else(_column(nameless), _NOTHING, words[0])
+        words[0] = pc.if_else(column_of(nameless), _NOTHING, words[0])
     return pc.binary_join_element_wise(*words, _SPACE, null_handling="skip") if words else _text_column([])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 import weakref
@@ -461,7 +462,7 @@ def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = F
     """
     try:
         return read()
-    except (AttributeError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error):
         pass
     text = f"the answer cannot be read, while {doing}"
     if may_have_happened:

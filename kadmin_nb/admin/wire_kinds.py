@@ -37,16 +37,15 @@ from ..frames import schemas
 from ..model import rights
 from ..model.changes import Refusal
 from ..model.entity import Entity
-from ..model.resources import OPERATIONS, RESOURCE_TYPES, SOURCES, VALUE_TYPES, Resource, Source, unknown
+from ..model.resources import OPERATIONS, RESOURCE_TYPES, TYPE_NAMES, Resource, unknown
 from ..model.scram import ScramUser
 from ..secrets import Secret
 from . import error_codes, quota_response
+from .config_response import VERSION, ConfigEntries, Row
 from .ports import Component, ConfigOperation, CredentialChange, Whose
 from .wire import Wire, understood
 
 T = TypeVar("T")
-Row = dict[str, object]
-"""A row of a frame by the names of its columns."""
 
 
 def _answers(
@@ -99,6 +98,12 @@ class _RawHeader(RequestHeader, init=False):  # type: ignore[misc, call-arg]
 
 class _RawDescribe(DescribeClientQuotasRequest, init=False):  # type: ignore[misc, call-arg]
     """DescribeClientQuotas version 1 whose answer stays bytes."""
+
+    header_class = _RawHeader
+
+
+class _RawDescribeConfigs(DescribeConfigsRequest, init=False):  # type: ignore[misc, call-arg]
+    """DescribeConfigs version 4 whose answer stays bytes."""
 
     header_class = _RawHeader
 
@@ -194,8 +199,6 @@ def _entity(entry: Any) -> Entity:
 RESOURCES_A_CALL = 300
 """Resources in one describe: with all keys and synonyms about 2 MB of answer."""
 
-_TYPE_NAMES = {number: name for name, number in RESOURCE_TYPES.items()}
-
 
 class WireConfigs:
     """`ports.Configs` over a connection."""
@@ -218,26 +221,20 @@ class WireConfigs:
         Broker resources are asked of their broker. A broker that cannot be reached is a failed resource.
         All calls together take at most `timeout` seconds, each the connection's own unless said.
         """
-        rows: list[Row] = []
+        entries = ConfigEntries()
         deadline = None if timeout is None else time.monotonic() + timeout
         for target, batch in _batches(resources, node):
-            request = _describe_request(batch, keys, synonyms, documentation)
-            rows += self._rows(batch, request, target, deadline)
-        rows.sort(key=lambda row: (row["resource_type"], row["resource_name"], row.get("key") or ""))
-        return schemas.table(schemas.CONFIGS, rows)
-
-    def _rows(
-        self, batch: Sequence[Resource], request: Callable[[], Any], node: int | None, deadline: float | None
-    ) -> list[Row]:
-        seconds_left = None if deadline is None else max(0.05, deadline - time.monotonic())
-        doing = f"describing configs of {_batch_text(batch)}"
-        try:
-            answer = self._wire.ask(request, node=node, doing=doing, timeout=seconds_left)
-            return understood(lambda: _described(answer.results, len(batch)), doing)
-        except KadminError as exc:
-            if node is None:
-                raise
-            return [_failed(r, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc))) for r in batch]
+            request = partial(_configs_request, batch, keys, synonyms, documentation)
+            seconds_left = None if deadline is None else max(0.05, deadline - time.monotonic())
+            doing = f"describing configs of {_batch_text(batch)}"
+            try:
+                frame = self._wire.ask(request, node=target, doing=doing, timeout=seconds_left)
+                understood(partial(entries.add, frame, len(batch)), doing)
+            except KadminError as exc:
+                if target is None:
+                    raise
+                entries.add_failures(batch, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc)))
+        return entries.table()
 
     def alter(
         self, wishes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False
@@ -287,7 +284,7 @@ class WireConfigs:
                 code="UNSUPPORTED_VERSION",
                 hint="Name the resources, or use Kafka 4.1 or later.",
             )
-        found = ((unknown(_TYPE_NAMES, r.resource_type), r.resource_name) for r in answer.config_resources)
+        found = ((unknown(TYPE_NAMES, r.resource_type), r.resource_name) for r in answer.config_resources)
         return sorted((Resource(kind, name) for kind, name in found), key=str)
 
 
@@ -315,63 +312,19 @@ _NO_KEY = [""]
 """No keys at all, which on the wire would mean every key."""
 
 
-def _describe_request(
+def _configs_request(
     batch: Sequence[Resource], keys: Sequence[str] | None, synonyms: bool, documentation: bool
-) -> Callable[[], Any]:
+) -> _RawDescribeConfigs:
     kind = DescribeConfigsRequest.DescribeConfigsResource
     names = None if keys is None else list(keys) or _NO_KEY
-    return lambda: DescribeConfigsRequest(
+    return _RawDescribeConfigs(
         resources=[
             kind(resource_type=RESOURCE_TYPES[r.type], resource_name=r.name, configuration_keys=names) for r in batch
         ],
         include_synonyms=synonyms,
         include_documentation=documentation,
+        version=VERSION,
     )
-
-
-def _described(results: Sequence[Any], expected: int) -> list[Row]:
-    """A broker answers for every resource: one that it passes over must not look like one without settings."""
-    if len(results) != expected:
-        raise ValueError(f"{len(results)} answers to {expected} questions")
-    rows: list[Row] = []
-    for result in results:
-        resource = _resource(result)
-        if refused := error_codes.refusal(result.error_code, result.error_message):
-            is_too_old = resource.type == "GROUP" and refused.code == "INVALID_REQUEST"
-            rows.append(_failed(resource, _NO_GROUP_CONFIGS if is_too_old else refused))
-        else:
-            rows += [_config_row(resource, entry) for entry in result.configs]
-    return rows
-
-
-_NO_GROUP_CONFIGS = Refusal("UNSUPPORTED_VERSION", "this broker has no configs of groups: Kafka 4.0 and later have")
-"""An older broker calls the request malformed."""
-
-
-def _failed(resource: Resource, refused: Refusal) -> Row:
-    return {
-        "resource_type": resource.type,
-        "resource_name": resource.name,
-        "error": refused.code,
-        "message": refused.message,
-    }
-
-
-def _config_row(resource: Resource, entry: Any) -> Row:
-    source = unknown(SOURCES, entry.config_source)
-    return {
-        "resource_type": resource.type,
-        "resource_name": resource.name,
-        "key": entry.name,
-        "value": entry.value,
-        "source": source,
-        "is_sensitive": entry.is_sensitive,
-        "is_read_only": entry.read_only,
-        "is_default": source == Source.BUILT_IN,
-        "type": unknown(VALUE_TYPES, entry.config_type) if entry.config_type else None,
-        "synonyms": [{"source": unknown(SOURCES, s.source), "key": s.name, "value": s.value} for s in entry.synonyms],
-        "documentation": entry.documentation,
-    }
 
 
 def _alter_request(changes: Mapping[Resource, Sequence[ConfigOperation]], validate_only: bool) -> Callable[[], Any]:
@@ -392,7 +345,7 @@ def _alter_request(changes: Mapping[Resource, Sequence[ConfigOperation]], valida
 
 
 def _resource(answer: Any) -> Resource:
-    return Resource(unknown(_TYPE_NAMES, answer.resource_type), answer.resource_name)
+    return Resource(unknown(TYPE_NAMES, answer.resource_type), answer.resource_name)
 
 
 # -- SCRAM credentials

@@ -14,6 +14,7 @@ from .configurable import THE_CLUSTER, AclResource, Configurable
 from .grammar import DEFAULT, format_word, parse_word, split
 
 RESOURCE_TYPES = {"TOPIC": 2, "BROKER": 4, "BROKER_LOGGER": 8, "CLIENT_METRICS": 16, "GROUP": 32}
+TYPE_NAMES = {number: name for name, number in RESOURCE_TYPES.items()}
 OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}
 
 

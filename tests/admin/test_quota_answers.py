@@ -102,14 +102,14 @@ def of_the_usual_layout(draw: random.Random, names: Sequence[str]) -> bytes:
 
 
 def at_once(frame: bytes) -> tuple[quota_response.ResponseEntries, int] | None:
-    _, at = quota_response._string_at(frame, 6)
-    count, at = quota_response._varint(frame, at)
+    _, at = quota_response.string_at(frame, 6)
+    count, at = quota_response.varint(frame, at)
     return quota_response._all_at_once(frame, at, count - 1)
 
 
 def one_by_one(frame: bytes) -> tuple[quota_response.ResponseEntries, int]:
-    _, at = quota_response._string_at(frame, 6)
-    count, at = quota_response._varint(frame, at)
+    _, at = quota_response.string_at(frame, 6)
+    count, at = quota_response.varint(frame, at)
     return quota_response._one_by_one(frame, at, count - 1)
 
 

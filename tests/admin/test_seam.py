@@ -15,7 +15,8 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.sasl.scram import ScramClient
 from kafka.net.selector import NetworkSelector
-from kafka.protocol.admin.client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
+from kafka.protocol.admin.configs import DescribeConfigsResponse
 from kafka.protocol.api_header import RequestHeader
 from kafka.protocol.parser import KafkaProtocol
 
@@ -140,13 +141,21 @@ def test_the_calls_take_what_we_give():
 
 def test_a_request_that_keeps_its_answer_as_bytes():
     """The fast decoder lives on a request whose header names our class, and on a fixed version."""
-    from kadmin_nb.admin.wire_kinds import _quotas_request, _RawAnswer
+    from kadmin_nb.admin.wire_kinds import _configs_request, _quotas_request, _RawAnswer
 
-    request = _quotas_request((), False)
-    request.with_header(correlation_id=1, client_id="x")
-    assert request.header.get_response_class() is _RawAnswer
-    assert (request.API_KEY, request.API_VERSION) == (48, 1)
-    assert max(DescribeClientQuotasRequest.valid_versions) == 1
+    for request, api, latest in (
+        (_quotas_request((), False), 48, 1),
+        (_configs_request([], None, synonyms=True, documentation=False), 32, 4),
+    ):
+        request.with_header(correlation_id=1, client_id="x")
+        assert request.header.get_response_class() is _RawAnswer
+        assert (request.API_KEY, request.API_VERSION, max(request.valid_versions)) == (api, latest, latest)
+
+
+def test_one_entry_of_a_config_answer_is_read_alone():
+    """The decoder of configs has the library read the entries that differ, each at its place in the frame."""
+    result = DescribeConfigsResponse.DescribeConfigsResult
+    assert callable(result.DescribeConfigsResourceResult._struct.array_of.compiled_decode_from)
 
 
 def test_the_library_still_forgets_the_escapes_of_scram_names():
