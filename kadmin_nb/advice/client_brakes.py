@@ -14,15 +14,16 @@ from ..model.config_units import exact_number
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
-from ..model.findings import Coverage, Finding
+from ..model.findings import WARNING, Coverage, Finding
 from ..model.grammar import DEFAULT
-from ..model.quota_keys import on_all_brokers, readable, text_of
+from ..model.quota_keys import HEADS, on_all_brokers, readable, text_of
 from ..model.resources import Resource, Source
 from ..resolution.rules import Effective, Stored, is_host_name
 from ..resolution.rules import address as one_spelling
 from ..resolution.shadows import TIMES, Quota, closest, lifts, setting, words_of
 from .config_brakes import (
     BITES,
+    BRAKES,
     MAY_BITE,
     OVERRIDES,
     PER_ADDRESS,
@@ -166,7 +167,9 @@ class ClientFacts:
     have no fetches of followers. `seen` are clients that were seen and have a name like its own, `elsewhere` quotas of
     such names. `host_limits` are quotas on host names, of
     which only brokers know the addresses; `no_ip_limits` says why quotas of addresses were not read. `unread` are the
-    brokers that serve, and whose configs could not be read.
+    brokers that serve, and whose configs could not be read. `entries` is None where dynamic client configs could not be
+    read. `throttled_s` is for how many seconds a connection of the client was throttled, by key and broker: the one
+    that was longest.
     """
 
     limits: Sequence[Effective]
@@ -174,7 +177,7 @@ class ClientFacts:
     stored: Stored
     brokers: int
     configs: Sequence[ConfigValue] = ()
-    entries: Mapping[tuple[ClientEntity, str], str] = field(default_factory=dict)
+    entries: Mapping[tuple[ClientEntity, str], str] | None = field(default_factory=dict)
     throttles: Mapping[str, Throttling] = field(default_factory=dict)
     sharing: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     loads: Mapping[str, Mapping[tuple[str, str, int], float]] = field(default_factory=dict)
@@ -187,6 +190,7 @@ class ClientFacts:
     queues: Sequence[Queue] = ()
     coverage: Coverage = field(default_factory=Coverage)
     is_measured: bool = False
+    throttled_s: Mapping[tuple[str, int], float] = field(default_factory=dict)
     active: float | None = None
     request_use: float | None = None
     leaders: frozenset[int] | None = None
@@ -227,13 +231,34 @@ class ClientFacts:
 
 def of_client(facts: ClientFacts) -> list[Finding]:
     """The brakes of a client; what bites comes first."""
+    of_class = [*callbacks(facts.configs, facts.unread)]
     of_quotas = [_unseen(facts)] if facts.is_unseen else [*_quotas(facts)]
+    if any(one.severity == WARNING for one in of_class):  # what throttles may be its limit, and no quota
+        of_quotas = [one.with_(state=MAY_BITE) if one.evidence["state"] == BITES else one for one in of_quotas]
     of_requests = (replace(one, coverage=facts.coverage) for one in (*_queues(facts), *_connections(facts)))
     beside = (*of_requests, *_client_configs(facts), *_slow_follower(facts), *_unreached(facts))
-    found = [*callbacks(facts.configs, facts.unread), *of_quotas, *beside]
+    found = [*of_class, *of_quotas, *beside]
     if not any(one.evidence["state"] == BITES for one in found):
         found += _idle(facts)
     return in_order(found)
+
+
+def inactive(facts: ClientFacts, found: Collection[Finding]) -> Iterator[str]:
+    """The brakes that were looked for in all rows that can show them, and are not among those found; in words."""
+    is_whole = bool(facts.coverage.rows) and not facts.missing_brokers
+    limited = (limit.key for limit in facts.limits if limit.value is not None and limit.key in (*_BYTES, REQUESTS))
+    if is_whole:
+        yield from (f"a {HEADS[key].removesuffix(' %')} quota" for key in limited if key not in facts.throttles)
+    is_looked_for = {
+        "quota-callback": not facts.unread,
+        "client-config": bool(facts.client[0]) and facts.entries is not None,
+        "unreached-quota": bool(facts.others),
+        "connection-limit": is_whole and bool(facts.addresses) and not (facts.no_ip_limits or facts.unread),
+        "request-queue": is_whole and bool(facts.queues),
+        "slow-follower": is_whole and bool(facts.replica_waits),
+    }
+    codes = {one.code for one in found}
+    yield from (BRAKES[code] for code, is_it in is_looked_for.items() if is_it and code not in codes)
 
 
 def _by_quota(code: str, culprit: Configurable, key: str, message: str, edit: Edit | None) -> Finding:
@@ -243,14 +268,14 @@ def _by_quota(code: str, culprit: Configurable, key: str, message: str, edit: Ed
 
 def _unseen(facts: ClientFacts) -> Finding:
     """The answer about a client of which there is no row: the nearest that were seen, and quotas of such names."""
-    missing = f"no request of it was seen ({facts.coverage})"
+    missing = f"sent nothing ({facts.coverage})"
     if facts.seen:
-        missing += f"; seen were {', '.join(str(_client_entity(client)) for client in facts.seen)}"
+        missing += f"; seen: {', '.join(str(_client_entity(client)) for client in facts.seen)}"
     if facts.elsewhere:
         quotas = (f"{quota.key} of {quota}" for quota in facts.elsewhere)
         missing += f"; quotas of another name do not apply to it: {', '.join(quotas)}"
     fix = f"quota why {_client_entity(facts.seen[0])}" if facts.seen else facts.ask("--for 1min")
-    return not_known("unseen", facts.entity, "", missing, fix, facts.coverage)
+    return not_known("unseen", facts.entity, "", missing, fix, facts.coverage).with_(unseen=missing)
 
 
 def _quotas(facts: ClientFacts) -> Iterator[Finding]:
@@ -545,11 +570,12 @@ def _all_taken(address: Address, most: int, config: ConfigValue, override: str |
 def _client_configs(facts: ClientFacts) -> Iterator[Finding]:
     user, client_id = facts.client
     levels = ClientEntity(user, client_id or None).levels if user else ()
-    entity = next((level for level in levels if (level, ACKS) in facts.entries), None)
-    if entity is None or facts.entries[entity, ACKS] not in ALL_REPLICAS:
+    entries = facts.entries or {}
+    entity = next((level for level in levels if (level, ACKS) in entries), None)
+    if entity is None or entries[entity, ACKS] not in ALL_REPLICAS:
         return
     waits = "" if facts.waits_ms is None else f"; a PRODUCE waits {figures.milliseconds(facts.waits_ms)} for them"
-    message = f"acks={facts.entries[entity, ACKS]}: a producer that follows it waits for all replicas in sync{waits}"
+    message = f"acks={entries[entity, ACKS]}: a producer that follows it waits for all replicas in sync{waits}"
     state = MAY_BITE if facts.waits_ms is None else BITES
     yield by_reset("client-config", entity, ACKS, message, state)
 

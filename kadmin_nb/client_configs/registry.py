@@ -109,7 +109,7 @@ class WireClientRegistry:
         registrations, statuses = Log(RegistrationKey, Registration), Log(StatusKey, Status)
         logs: dict[str, Log[Any, Any]] = {REGISTRATIONS_TOPIC: registrations, STATUS_TOPIC: statuses}
         missing = tuple(name for name, log in logs.items() if not self._read(name, log, until))
-        now = self._brokers_clock(until) or max(registrations.last, statuses.last)
+        now = self.brokers_clock(until) or max(registrations.last, statuses.last)
         clients = []
         for name, (registration, _, seen) in registrations.newest.items():
             key = StatusKey(name.user, name.client_id, name.instance)
@@ -145,7 +145,7 @@ class WireClientRegistry:
             log.take(record.key, record.value, record.offset, record.timestamp)
         return True
 
-    def _brokers_clock(self, until: float) -> int:
+    def brokers_clock(self, until: float) -> int:
         """The active controller's time in ms since 1970; 0 where it may not be asked: then the newest record is now.
 
         Nothing else tells the time of a cluster without writing: the leader has always just caught up with itself.

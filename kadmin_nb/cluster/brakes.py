@@ -50,8 +50,8 @@ NOTHING = "nothing found that slows {}"
 
 class BrakesAnswer(Findings):
     """BRAKES: what slows a client, a topic, a broker or a group; what bites comes first. Its title names the first. A
-    brake of which nothing is known is an answer, too: it does not fail. `unread` are the parts of the cluster that
-    could not be read, so that nothing is said about them."""
+    brake of which nothing is known is an answer, too: it does not fail. `inactive` names the brakes that were looked
+    for in full and do not slow a client; `unread` the parts of the cluster that could not be read."""
 
     schema = schemas.BRAKES
     failing = ()
@@ -63,8 +63,9 @@ class BrakesAnswer(Findings):
         cluster_id: str | None = None,
         notes: Iterable[str] = (),
         unread: Iterable[UnreadPart] = (),
+        inactive: Iterable[str] = (),
     ) -> None:
-        self.whose, self.unread = whose, tuple(unread)
+        self.whose, self.unread, self.inactive = whose, tuple(unread), tuple(inactive)
         super().__init__((one.with_(number=number) for number, one in enumerate(found, 1)), cluster_id)
         self._table = noted(self._table, notes)
 
@@ -109,14 +110,16 @@ def to_lift(found: Finding) -> str:
     return "To know it:" if found.severity == UNKNOWN else "To lift it:"
 
 
-def cause(whose: str, found: Finding) -> str:
-    """A brake in a line: what it is, and whose."""
+def cause(whose: str, found: Finding, named: str = "") -> str:
+    """A brake in a line: what it is, and whose; `named` is how the line is to name that."""
     brake, is_known = rules.BRAKES[found.code], found.severity != UNKNOWN
+    if "unseen" in found.evidence:
+        return f"{named or whose} {found.evidence['unseen']}"
     if str(found.target) != whose:
         brake += f", {found.target}" + ("" if is_known else ",")
     if not is_known:
-        return f"whether {whose} is slowed by {brake} is {found.message}"
-    return f"{whose} {_VERDICTS[found.evidence['state']]} {brake}: {found.message}"
+        return f"whether {named or whose} is slowed by {brake} is {found.message}"
+    return f"{named or whose} {_VERDICTS[found.evidence['state']]} {brake}: {found.message}"
 
 
 # --- a topic, a broker or a group ---
@@ -216,8 +219,9 @@ def of_client(kafka: LiveKafka, facts: ClientFacts) -> BrakesAnswer:
     """The brakes of a client, whose quotas, use and brokers' configs are in the facts; with what else is to be read."""
     unread: list[UnreadPart] = []
     whole = replace(_with_ip_limits(kafka, facts), entries=_entries(kafka, facts.client[0], unread))
-    notes = filter(None, [whole.no_ip_limits])
-    return BrakesAnswer(client(*facts.client), client_brakes.of_client(whole), kafka.id, notes, unread)
+    found, notes = client_brakes.of_client(whole), filter(None, [whole.no_ip_limits])
+    inactive = client_brakes.inactive(whole, found)
+    return BrakesAnswer(client(*facts.client), found, kafka.id, notes, unread, inactive)
 
 
 def _with_ip_limits(kafka: LiveKafka, facts: ClientFacts) -> ClientFacts:
@@ -239,12 +243,12 @@ def _with_ip_limits(kafka: LiveKafka, facts: ClientFacts) -> ClientFacts:
     return replace(facts, host_limits=host_limits, ip_limits=ip_limits)
 
 
-def _entries(kafka: LiveKafka, user: str, unread: list[UnreadPart]) -> dict[tuple[ClientEntity, str], str]:
-    """The dynamic client configs of a user; where they cannot be read, `unread` says so."""
+def _entries(kafka: LiveKafka, user: str, unread: list[UnreadPart]) -> dict[tuple[ClientEntity, str], str] | None:
+    """The dynamic client configs of a user; None where they cannot be read, and `unread` says so."""
     try:
         table = client_configs_of(kafka, [user]) if user else None
     except KadminError as error:
         unread.append(UnreadPart.of(ClientEntity.scope, error))
-        return {}
+        return None
     rows = [] if table is None else table.to_pylist()
     return {(ClientEntity(row["user"], row["client_id"] or None), row["key"]): row["value"] for row in rows}

@@ -25,6 +25,7 @@ from ..model.quota_keys import USER_CLIENT_KEYS
 from ..resolution import kernel
 from ..resolution.rules import Effective, entity_of
 from ..resolution.shadows import Quota
+from ..usage.arithmetic import throttle_conditions
 from ..usage.bucket_figures import micros
 from ..usage.client_use import BYTE_KEYS, ClientUse, client_use
 from ..usage.engines import Usage
@@ -214,6 +215,7 @@ def with_requests(kafka: LiveKafka, facts: ClientFacts, requests: Frame) -> Clie
     produced = sum(row["produced"] for row in windows)
     whole = replace(
         facts,
+        throttled_s=_throttled_seconds(row for row in connections if _is_own(row, facts.client)),
         addresses=addresses_of(connections, facts.client),
         waits_ms=sum(row["waited"] or 0.0 for row in windows) / produced if produced else None,
         queues=_queues(windows, connections),
@@ -228,9 +230,34 @@ def with_requests(kafka: LiveKafka, facts: ClientFacts, requests: Frame) -> Clie
 
 
 def connections_of(requests: Frame) -> list[Row]:
-    """Each connection of each client, with its `first` and `last` request and the `io_ms` of all of them."""
-    span: dict[str, Measure] = {"first": ("min", "time"), "last": ("max", "time"), "io_ms": ("sum", "io_ms")}
-    return _listed(added_up(requests, ["user", "client_id", "broker", "connection"], span))
+    """Each connection of each client, with its `first` and `last` request, and the sums of `io_ms` and of the throttles
+    of each kind of request."""
+    words = words_of(requests)
+    kinds = throttle_conditions(words.column("api"))
+    columns = {name: words.when(is_it, words.column("throttle_ms")) for name, is_it in kinds.items()}
+    sums: dict[str, Measure] = {name: ("sum", name) for name in ("io_ms", *kinds)}
+    measures: dict[str, Measure] = {"first": ("min", "time"), "last": ("max", "time"), **sums}
+    by = ["user", "client_id", "broker", "connection"]
+    return _listed(added_up(relational.with_columns(requests, columns), by, measures))
+
+
+_THROTTLES = {
+    "producer_byte_rate": ("produce_ms",),
+    "consumer_byte_rate": ("fetch_ms", "share_ms"),
+    "request_percentage": ("other_ms",),
+}
+"""The sums of a connection that are throttles of each key."""
+
+
+def _throttled_seconds(connections: Iterable[Row]) -> dict[tuple[str, int], float]:
+    """How long the connection was throttled that was throttled longest, by key and broker. A broker reads
+    nothing of it until a throttle ends, so that throttles do not overlap."""
+    longest: dict[tuple[str, int], float] = {}
+    for row in connections:
+        for key, names in _THROTTLES.items():
+            lasted = sum(row[name] or 0.0 for name in names) / 1000
+            longest[key, row["broker"]] = max(lasted, longest.get((key, row["broker"]), 0.0))
+    return longest
 
 
 def _listed(frame: Frame) -> list[Row]:
@@ -286,6 +313,10 @@ def _leaders(kafka: LiveKafka, own: Frame) -> frozenset[int] | None:
     return frozenset(partition.leader for partition in partitions if partition.leader is not None)
 
 
+def _is_own(row: Row, client: tuple[str, str]) -> bool:
+    return (row["user"], row["client_id"]) == client
+
+
 _REMOTE = re.compile(r"-(?P<ip>[^-]+):\d+-\d+(?:-\d+)?$")
 """The client's end of a connection, as the request log writes it: `10.0.0.1:9092-10.0.0.7:40312-0-5`."""
 
@@ -301,7 +332,7 @@ def addresses_of(connections: Sequence[Row], client: tuple[str, str]) -> list[Ad
     seconds = max((end - begin - _AT_FIRST).total_seconds(), 1.0)
     places = {row["connection"]: _REMOTE.search(row["connection"]) for row in connections}
     remote = {name: place["ip"] for name, place in places.items() if place}
-    own = {remote.get(row["connection"]) for row in connections if (row["user"], row["client_id"]) == client}
+    own = {remote.get(row["connection"]) for row in connections if _is_own(row, client)}
     spans = defaultdict[tuple[str, int], dict[str, tuple[datetime, datetime]]](dict)
     for row in connections:
         name = row["connection"]

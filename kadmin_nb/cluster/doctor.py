@@ -21,20 +21,23 @@ from cryptography import x509
 
 from ..admin import contact
 from ..admin.bearer_tokens import tokens_of
-from ..admin.ports import Broker
+from ..admin.ports import Broker, serving
 from ..client_configs.kafka import LiveKafka
 from ..client_configs.setup import checks_of
-from ..errors import AuthenticationFailed, KadminError
+from ..errors import AuthenticationFailed, KadminError, NotAuthorized
 from ..frames import schemas
 from ..frames.answer import Findings
-from ..hints import terminal
+from ..frames.views import counted_nouns
+from ..hints import Option, terminal
 from ..model.connection_settings import Settings
 from ..model.figures import milliseconds, utc
 from ..model.findings import ABSENT, FAILED, OK, SKIPPED, UNKNOWN, WARNING, Finding
+from ..model.quota_keys import CALLBACK
 from ..paths import journal_dir
 from ..version import VERSION
 from .observation import LEFT_ON, left_on
 from .permissions import permissions
+from .resolving import broker_rows, own_rules, unread
 
 _SOON = 30
 """Days before its end from which a certificate gets a warning."""
@@ -148,7 +151,7 @@ def _connection(settings_of: Callable[[], Settings], longest: float | None) -> I
         yield _skipped("no address can be reached", "login", *_AFTER_LOGIN)
 
 
-_AFTER_LOGIN = ("brokers", "version", "rights")
+_AFTER_LOGIN = ("brokers", "version", "quotas", "clock", "rights")
 """The checks that need a login."""
 
 _LAST_STEP = {True: "TLS", False: "port"}
@@ -236,9 +239,60 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
         yield from _broker_checks(kafka, settings, timeout)
         version = Finding("version", OK, f"Kafka {kafka.version} (from its API versions), cluster {kafka.id}")
         yield version.with_(cluster_id=kafka.id)
+        yield from _quota_check(kafka)
+        yield _clock_check(kafka, timeout)
         yield from _rights_checks(kafka, settings)
         yield from checks_of(kafka)
         yield from _observation_check(kafka)
+
+
+def _quota_check(kafka: LiveKafka) -> Iterator[Finding]:
+    """The number of quotas, and whether brokers decide by them; nothing where the rights do not let us read them."""
+    brokers = serving(kafka)
+    try:
+        quotas = kafka.quotas.describe()
+    except NotAuthorized:  # which the check of rights says
+        return
+    except KadminError as error:
+        yield _failed_check("quotas", kafka.id, error)
+        return
+    rows = broker_rows(kafka, brokers, (CALLBACK,), synonyms=False)
+    missing = unread(brokers, rows)
+    entities = counted_nouns(len(quotas["entity"].unique()), "entity", "entities")
+    count = f"{counted_nouns(len(quotas), 'quota', 'quotas')} of {entities}" if len(quotas) else "no quotas"
+    if others := own_rules(rows):
+        fix = f"Ask the owner of that class which limits apply; {terminal(_ASSUMED)} answers by Kafka's own rules."
+        yield Finding("quotas", WARNING, f"{count}; {'; '.join(others)}", fix=fix)
+        return
+    seen = f"{len(brokers) - len(missing)} of {len(brokers)} brokers"
+    check = Finding("quotas", OK, f"{count}; no custom quota callback on {seen}")
+    yield replace(check, severity=WARNING, fix=_AGAIN) if missing else check
+
+
+_ASSUMED = Option("assume_default")
+_TICK = 0.001  # the controller tells milliseconds
+_CLOCK_OFF = 5.0
+"""Seconds between two clocks from which usage, leases and tokens are judged wrongly."""
+
+
+def _clock_check(kafka: LiveKafka, timeout: float) -> Finding:
+    """This machine's time beside the active controller's, to within the time of the question."""
+    before = time.time()
+    theirs = kafka.client_registry.brokers_clock(time.monotonic() + timeout) / 1000
+    after = time.time()
+    if not theirs:
+        return Finding("clock", ABSENT, "the active controller's time is not known", fix=_TELLS_TIME)
+    ahead, within = (before + after) / 2 - theirs, (after - before) / 2 + _TICK
+    way = f"{milliseconds(round(abs(ahead) * 1000))} {'ahead of' if ahead > 0 else 'behind'} the active controller"
+    note = (
+        f"{way if abs(ahead) > within else 'as the active controller'}, to within {milliseconds(round(within * 1000))}"
+    )
+    if abs(ahead) < _CLOCK_OFF:
+        return Finding("clock", OK, note)
+    return Finding("clock", WARNING, note, fix="Synchronise both clocks: usage, leases and tokens go by them.")
+
+
+_TELLS_TIME = "KRaft brokers tell it to those with DESCRIBE on the cluster"
 
 
 def _observation_check(kafka: LiveKafka) -> Iterator[Finding]:

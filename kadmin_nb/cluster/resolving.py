@@ -277,28 +277,28 @@ def marks(kafka: LiveKafka, assume_default: bool) -> dict[str, str]:
     brokers = [broker for broker in registered if not broker.is_fenced]
     rows = broker_rows(kafka, brokers, (CALLBACK,), synonyms=False)
     found, missing = marks_of(rows, len(brokers), assume_default), unread(registered, rows)
-    notes = [*missing.values(), *map(_NOTE.format, _callbacks(rows))]
+    notes = [*missing.values(), *own_rules(rows)]
     return {**found, NOTES: "\n".join(map(printable, notes))} if notes else found
 
 
 def notes_on_callbacks(kafka: LiveKafka) -> list[str]:
     """A sentence for each broker that decides quotas by a class of its own."""
-    return [*map(_NOTE.format, _callbacks(broker_rows(kafka, serving(kafka), (CALLBACK,), synonyms=False)))]
+    return own_rules(broker_rows(kafka, serving(kafka), (CALLBACK,), synonyms=False))
 
 
-_NOTE = "{}: what is stored may not apply"
-
-
-def _callbacks(rows: Iterable[Row]) -> list[str]:
-    """Each broker that decides quotas by a class of its own, as the beginning of a sentence."""
+def own_rules(rows: Iterable[Row]) -> list[str]:
+    """The same, out of rows of CONFIGS."""
     custom = (row for row in rows if row["key"] == CALLBACK and row["value"])
-    return [f"broker {row['resource_name']} decides quotas by {CALLBACK}={row['value']}" for row in custom]
+    return [
+        f"broker {row['resource_name']} decides quotas by {CALLBACK}={row['value']}: what is stored may not apply"
+        for row in custom
+    ]
 
 
 def marks_of(rows: Iterable[Row], brokers: int, assume_default: bool) -> dict[str, str]:
     """The same, of so many brokers' rows of CONFIGS."""
     rows, count = [*rows], {BROKERS: str(brokers)}
-    callbacks = _callbacks(rows)
+    callbacks = own_rules(rows)
     unread = [row["resource_name"] for row in rows if row["error"]]
     if callbacks and not assume_default:
         how = sentence("{} answers by Kafka's own rules.", Option("assume_default"))

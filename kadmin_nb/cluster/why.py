@@ -18,7 +18,7 @@ from ..errors import NotFound, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Aside, Folded, Gauge, Listing, Page
-from ..frames.meanings import client, of_limit
+from ..frames.meanings import client_in_short, of_limit
 from ..frames.relational import Frame, names_of
 from ..frames.schema_metadata import noted, notes_of, stamped
 from ..frames.views import counted_nouns
@@ -72,7 +72,7 @@ class WhyAnswer(PartlyRead):
         table: pa.Table,
         explanation: tuple[Effective, ...] = (),
         others: tuple[Effective, ...] = (),
-        lifts: tuple[Lift, ...] = (),
+        lifts: Iterable[Lift] = (),
         sharing: dict[str, list[tuple[str, str]]] | None = None,
         brakes: BrakesAnswer | None = None,
         syntax: Syntax = python,
@@ -82,7 +82,10 @@ class WhyAnswer(PartlyRead):
     ) -> None:
         brakes = BrakesAnswer("", ()) if brakes is None else brakes
         super().__init__(table, brakes.unread)
-        self.explanation, self.others, self.lifts = explanation, others, lifts
+        self.explanation, self.others = explanation, others
+        tried, known = [*lifts], brakes.edits()
+        self.lifts = tuple(lift for lift in tried if lift.edit not in known)
+        self._reaching = [(lift.edit, _reaching(lift)) for lift in tried if lift.edit in known]
         self.brakes, self._has_usage, self._syntax, self.coverage = brakes, sharing is not None, syntax, coverage
         self.sharing, self._stored, self.stage = sharing or {}, stored, stage
 
@@ -122,7 +125,7 @@ class WhyAnswer(PartlyRead):
         """The limit that holds it; where something else slows it, that; without usage the tightest."""
         for first in self.brakes.findings[:1]:
             if not self._is_held(first) and not (self._bound and self._is_only_known(first)):
-                return printable(cause(self._client, first))
+                return printable(cause(self.brakes.whose, first, self._client))
         return printable(" ".join(self._sentences()))
 
     def _sentences(self) -> Iterator[str]:
@@ -165,16 +168,20 @@ class WhyAnswer(PartlyRead):
             share = "" if row["utilisation"] is None else f" ({figures.percent(row['utilisation'])})"
             where = "" if row["busiest"] is None else f" on broker {row['busiest']}"
             throttled = self._throttled(row)
-            gauge = f"{words}{share}{where}{throttled}"
+            gauge = f"{words}{where}{share}{throttled}"
             yield Gauge(HEADS[str(key)], row["utilisation"], printable(gauge), is_bad=bool(throttled))
         if self._has_usage:
             yield from map(Aside, remarks(self.coverage))
 
     def _throttled(self, row: Row) -> str:
+        """How long it was throttled; without requests in how many windows of the usage."""
+        since, until, share = self.coverage.since, self.coverage.until, row["share_throttled"]
         if not row["throttle_ms"]:
             return ""
+        if row["throttled_s"] and since and until:
+            whole = (until - since).total_seconds()
+            return f", throttled {min(row['throttled_s'], whole):.2g} of {figures.seconds(whole)}"
         longest = f"up to {figures.milliseconds(row['throttle_ms'])}"
-        share = row["share_throttled"]
         return f", throttled {longest if share is None else f'in {figures.share(share)} of windows'}"
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -204,10 +211,15 @@ class WhyAnswer(PartlyRead):
         numbered = enumerate(self.lifts, 1 + len(self.brakes))
         lifts = [pair for pair in numbered if self._is_fixed or pair != self._raising]
         brakes = [*enumerate(self.brakes.findings, 1)][self._is_fixed :]
-        of_brakes = ([printable(cause(self._client, one)), *self._remedy(n, one, syntax)] for n, one in brakes)
+        of_brakes = [
+            [printable(cause(self.brakes.whose, one, self._client)), *self._remedy(n, one, syntax)] for n, one in brakes
+        ]
+        if inactive := self.brakes.inactive:
+            of_brakes.append([f"Not active: {', '.join(inactive)}."])
         of_lifts = ([f"{n}: {_reaching(lift)}", _typed_lift(n, lift, syntax)] for n, lift in lifts)
         ways = counted_nouns(len(lifts), "other way to raise a limit", "other ways to raise a limit")
-        others = counted_nouns(len(brakes), "other brake", "other brakes")
+        others = counted_nouns(len(brakes) + len(inactive), "other brake", "other brakes")
+        others += f" ({len(brakes) or 'none'} active)" if inactive else ""
         for title, attribute, each in ((others, "brakes", of_brakes), (ways, "to_lifts()", of_lifts)):
             how = f".{attribute} has" if syntax is python else f"{syntax(Option('all'))} shows"
             if blocks := [*chain.from_iterable(each)]:
@@ -216,7 +228,8 @@ class WhyAnswer(PartlyRead):
     def _remedy(self, number: int, found: Finding, syntax: Syntax) -> Iterator[Block]:
         """The line that lifts a brake, or that shows whether it is one."""
         if found.edit is not None and found.fix is not None:
-            yield to_lift(found)
+            reach = next((words for edit, words in self._reaching if edit == found.edit), "")
+            yield f"To raise it ({reach}):" if reach else to_lift(found)
             yield _typed(found.fix, number, found.edit, syntax)
         elif found.fix is not None:
             yield printable(f"{to_lift(found)} {found.fix}")
@@ -232,7 +245,7 @@ class WhyAnswer(PartlyRead):
 
     @property
     def _client(self) -> str:
-        return client(*_pair(self.explanation[0]))
+        return client_in_short(*_pair(self.explanation[0]))
 
     @property
     def _is_seen(self) -> bool:
@@ -285,7 +298,7 @@ class WhyAnswer(PartlyRead):
             assert beside.value is not None
             said.append(f"reaches {only_without(Quota(beside.entity, beside.key, beside.value))}")
         if others := self._neighbours(effective):
-            named = ", ".join(client(*pair) for pair in others[:SHOWN])
+            named = ", ".join(client_in_short(*pair) for pair in others[:SHOWN])
             more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
             said.append(f"is shared with {named}{more}")
         return printable(f"{HEADS[effective.key]} {'; it '.join(said)}.") if said else ""
@@ -343,7 +356,6 @@ def why(
     observed = Observed.of(usage)
     requests, usage = requests_and_usage(usage)
     used = None if usage is None else client_facts.bucket_usage(kafka, usage, explanation, history)
-    table = stamped(schemas.table(schemas.WHY, _rows(explanation, len(brokers), used)), kafka.id, marks)
     missing = resolving.unread(registered, rows)
     unread = {broker.id for broker in brokers} & {*missing}
     facts = ClientFacts(explanation, others, stored, len(brokers), resolving.values_of(rows), unread=unread)
@@ -353,12 +365,12 @@ def why(
         facts = client_facts.with_requests(kafka, facts, requests)
     found = brakes.of_client(kafka, facts)
     limits = [limit for limit in explanation if to is None or limit.key == to[0]]
-    tried = (lift for limit in limits for lift in lifts(stored, limit, None if to is None else to[1]))
-    further = tuple(lift for lift in tried if lift.edit not in found.edits())
+    tried = [lift for limit in limits for lift in lifts(stored, limit, None if to is None else to[1])]
+    table = stamped(schemas.table(schemas.WHY, _rows(facts, used)), kafka.id, marks)
     notes = [*unobserved, *missing.values(), *found.notes, *notes_left_on(kafka)]
     sharing = None if used is None else used.sharing
     return WhyAnswer(
-        noted(table, notes), explanation, others, further, sharing, found, coverage=facts.coverage, stored=stored,
+        noted(table, notes), explanation, others, tried, sharing, found, coverage=facts.coverage, stored=stored,
         stage=stage,
     )  # fmt: skip
 
@@ -385,15 +397,18 @@ def _one_name(kind: str, value: object) -> str:
     return names[0]
 
 
-def _rows(explanation: Iterable[Effective], brokers: int, used: BucketUsage | None) -> Iterator[dict[str, Any]]:
-    for effective in explanation:
-        value = effective.value
+def _rows(facts: ClientFacts, used: BucketUsage | None) -> Iterator[Row]:
+    for effective in facts.limits:
+        value, brokers = effective.value, facts.brokers
+        columns = {} if used is None else used.columns(effective.key)
+        place: Any = effective.key, columns.get("busiest")
         yield {
             **resolving.row_of(effective),
             "entity": None if effective.entity is None else str(effective.entity),
             "brokers": brokers,
             "total": None if value is None or brokers < 2 else on_all_brokers(effective.key, value, brokers),
-            **({} if used is None else used.columns(effective.key)),
+            **columns,
+            "throttled_s": facts.throttled_s.get(place),
         }
 
 

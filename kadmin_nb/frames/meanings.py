@@ -122,6 +122,15 @@ def client(user: Value | None, client_id: Value | None) -> str:
     return " ".join(filter(None, words))
 
 
+def client_in_short(user: str, client_id: str) -> str:
+    """A client in a sentence: `team-orders/billing`; as it would be typed where a part is blank, or has other signs."""
+    are_plain = _PLAIN.fullmatch(user) and _PLAIN.fullmatch(client_id)
+    return f"{user}/{client_id}" if are_plain else client(user, client_id)
+
+
+_PLAIN = re.compile(r"[\w.-]+")
+
+
 def in_unit(key: str | None, value: object) -> str:
     """A number, or a text that the broker takes, of a quota or config key; an empty text shows its quotes."""
     if key is None or value is None:

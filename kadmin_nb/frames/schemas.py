@@ -163,12 +163,16 @@ class WHY(EFFECTIVE):
 
     shown = "rung! who! key! value! total shared clients peak! utilisation! throttle_ms! share_throttled"
     nouns = "", ""
-    columns = "entity brokers:whole total clients windows_unknown? peak busiest utilisation throttle_ms share_throttled"
+    columns = (
+        "entity brokers:whole total clients windows_unknown? peak busiest utilisation throttle_ms share_throttled"
+        " throttled_s"
+    )
     entity = Field(TEXT, "where it is stored", null=True)
     total = Field(NUMBER, "what it adds up to on all brokers; null on one", unit=OF_KEY, null=True)
     clients = Field(COUNT, "the known clients that share the bucket, this one included", null=True)
     peak = Field(NUMBER, "the bucket's, on the broker where it is highest", unit=MEASURED, null=True)
     busiest = Field(WHOLE, "that broker", null=True)
+    throttled_s = Field(NUMBER, "of the connection that was throttled longest there, by requests", unit=S, null=True)
 
 
 class LADDER(Frame, key="entity key"):

@@ -69,7 +69,8 @@ def demo(*, traffic: bool = True, progress: Callable[[str], None] | None = None)
     Examples
     --------
     >>> cluster = kn.demo()  # doctest: +SKIP
-    >>> cluster.quotas.why("team-orders", "billing", seconds=5)  # doctest: +SKIP
+    >>> requests = cluster.observe(5, to_read=True).requests()  # doctest: +SKIP
+    >>> cluster.quotas.why("team-orders", "billing", usage=requests)  # doctest: +SKIP
     """
     if traffic and (lasting := _lasting()) is not None:
         return lasting.connect()

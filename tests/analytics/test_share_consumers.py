@@ -113,9 +113,7 @@ def test_a_throttled_share_consumer_is_seen(log, cluster):
     assert f"The {FETCHED} of user=ANONYMOUS client-id={CLIENT} is unknown." in str(top)
 
     why = cluster.quotas.why(user="ANONYMOUS", client_id=CLIENT, usage=usage)
-    assert why._title().startswith(
-        f"user=ANONYMOUS client-id={CLIENT} is slowed by a limit that counts its share group"
-    )
+    assert why._title().startswith(f"ANONYMOUS/{CLIENT} is slowed by a limit that counts its share group")
     assert f"{FETCHED} of client-id={CLIENT} (100 kB/s)" in why._title()
 
 

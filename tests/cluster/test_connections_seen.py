@@ -22,7 +22,9 @@ def requests(*rows: tuple[tuple[str, str], int, str, int, float]) -> pa.Table:
             "broker": [broker for _, broker, *_ in rows],
             "connection": [f"10.0.0.{b}:9092-{ip}:{port}-0-5" for _, b, ip, port, _ in rows],
             "time": [BEGIN + timedelta(seconds=second) for *_, second in rows],
+            "api": ["PRODUCE"] * len(rows),
             "io_ms": [0.5] * len(rows),
+            "throttle_ms": [0.0] * len(rows),
         }
     )
 

@@ -232,8 +232,8 @@ def test_a_client_that_nobody_saw_has_the_nearest_that_were() -> None:
     dn = "CN=alice,O=acme"
     scene = Scene("unseen", {(Entity.of({"user": dn}), PRODUCED): 5e6}, [{**row, "user": dn} for row in asks()])
     (found,) = scene.answer().brakes.findings
-    assert "no request of it was seen (3 of 3 brokers" in found.message
-    assert f"; seen were user={dn} client-id=app; " in found.message
+    assert "sent nothing (3 of 3 brokers" in found.message
+    assert f"; seen: user={dn} client-id=app; " in found.message
     assert f"producer_byte_rate of user={dn} (5 MB/s)" in found.message
     assert found.fix == f"quota why user={dn} client-id=app"
 
@@ -265,7 +265,7 @@ def test_what_was_not_seen_of_a_client_is_said_where_nothing_slows_it() -> None:
     """It was throttled on broker 3, whose log I had not given, and *was not throttled in the time observed*."""
     part = PARTS["without broker 3"](SCENES["none"]).answer()
     assert part._title().startswith(
-        "user=alice client-id=app was not throttled in the time observed; not known for broker 3. Its tightest limit is"
+        "alice/app was not throttled in the time observed; not known for broker 3. Its tightest limit is"
     )
     assert "The usage has no row of broker 3: add its request log" in repr(part)
 
@@ -275,6 +275,33 @@ def test_whether_a_class_of_its_own_decides_is_not_known_of_a_broker_that_was_no
     (found,) = replace(SCENES["none"], no_answer=(3,)).answer().brakes.findings
     assert (found.code, str(found.target), found.fix) == ("quota-callback", "broker=3", "config why broker=3")
     assert found.message == "not known: the configs of broker=3 were not read"
+
+
+def test_how_long_it_was_throttled_is_said_as_far_as_the_rows_tell() -> None:
+    """*In 100 % of windows*: was that 3 s of the 30, or all of them?"""
+    scene = SCENES["a quota"]
+    assert "1 of 1 MB/s on broker 1 (100 %), throttled 21 of 30 s" in repr(scene.answer())
+    assert "1 of 1 MB/s on broker 1 (100 %), throttled in 100 % of windows" in repr(
+        replace(scene, as_usage=True).answer()
+    )
+    muted = asks("app", 1, bytes_in=1_000_000, throttle_ms=5_000.0)
+    assert "throttled 30 of 30 s" in repr(replace(scene, rows=muted).answer())
+
+
+def test_the_brakes_that_are_not_active_are_those_that_were_looked_for() -> None:
+    """*9 other brakes, none active*, and the log that would have shown two of them I had not given."""
+    always = ("a custom quota callback", "a dynamic client config")
+    scene = Scene("", {(OWN, PRODUCED): 1e9, (OWN, ASKED): 50.0}, asks(bytes_in=9, **FROM))
+    seen = ("a producer quota", "a request quota", *always, "a connection limit", "a full request queue")
+    assert scene.answer().brakes.inactive == (*seen, "a slow follower")
+    assert replace(scene, as_usage=True).answer().brakes.inactive == (*seen[:2], *always)
+    assert PARTS["without broker 3"](scene).answer().brakes.inactive == always
+    assert replace(scene, no_answer=(3,)).answer().brakes.inactive == (
+        *seen[:2],
+        always[1],
+        *seen[5:],
+        "a slow follower",
+    )
 
 
 FROM = {"connection": "10.0.0.1:9092-10.0.0.7:40312-0-5"}

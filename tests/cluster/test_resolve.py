@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -225,6 +227,23 @@ def test_a_class_of_its_own_is_not_knowable(opinionated) -> None:
         opinionated.quotas.resolve("alice", "app")
     answer = opinionated.quotas.resolve("alice", "app", assume_default=True)
     assert b"kadmin.assumed" in answer.to_arrow().schema.metadata
+
+
+@pytest.mark.broker
+def test_why_and_doctor_say_that_a_class_decides(opinionated) -> None:
+    """*Held by producer 5 MB/s*: that broker gave everybody what its own class said, and our quotas were ornaments."""
+    brokers_rule = "client.quota.callback.class=GenerousCallback: what is stored may not apply"
+    stage = opinionated.new_stage().add("set producer_byte_rate=1MB/s user=alice")
+    stage.plan().apply().raise_for_errors()
+    start = datetime(2026, 11, 1, tzinfo=UTC)
+    window = {"broker": 1, "user": "alice", "client_id": "app", "key": "producer_byte_rate", "value": 1e6}
+    window |= {"window_start": start, "window_end": start + timedelta(seconds=1), "throttle_ms": 900.0, "source": "log"}
+    answer = opinionated.quotas.why("alice", "app", usage=pa.Table.from_pylist([window]))
+    assert answer._title().startswith("alice/app may be slowed by a custom quota callback, broker=1: GenerousCallback")
+    assert [one.evidence["state"] for one in answer.brakes.findings] == ["may bite", "may bite"]
+    (check,) = (row for row in kn.doctor(opinionated.settings.bootstrap) if row["check"] == "quotas")
+    assert check["state"] == "warning"
+    assert check["note"].endswith(f"broker 1 decides quotas by {brokers_rule}")
 
 
 @pytest.mark.broker

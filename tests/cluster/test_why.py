@@ -54,7 +54,7 @@ def _usage(*rows: tuple[str, str, int, float, float | None]) -> pd.DataFrame:
 def test_it_says_what_binds_and_what_it_adds_up_to(cluster, limited) -> None:
     """Why am I throttled took three commands."""
     answer = cluster.quotas.why(limited, "app")
-    assert answer._title() == f"user={limited} client-id=app is limited by producer 1 MB/s per broker, level 3 of 8."
+    assert answer._title() == f"{limited}/app is limited by producer 1 MB/s per broker, level 3 of 8."
     row = next(row for row in answer.to_arrow().to_pylist() if row["key"] == "producer_byte_rate")
     assert (row["entity"], row["total"], row["brokers"]) == (f"user={limited}", None, 1)
     assert "its client-ids" in repr(answer)
@@ -105,7 +105,7 @@ def test_usage_tells_who_shares_and_how_often_it_throttled(cluster, limited) -> 
     row = next(row for row in answer.to_arrow().to_pylist() if row["key"] == "producer_byte_rate")
     assert (row["clients"], row["peak"], row["throttle_ms"], row["share_throttled"]) == (2, 1.1e6, 700.0, 0.5)
     assert answer._title() == (
-        f"user={limited} client-id=app is slowed by a neighbour in a shared limit, user={limited} client-id=batch: "
+        f"{limited}/app is slowed by a neighbour in a shared limit, user={limited} client-id=batch: "
         f"producer_byte_rate of user={limited} (1 MB/s) is shared with user={limited} client-id=batch, which used most "
         "of it; throttled for up to 700 ms, in 50 % of the windows, first at 2026-11-01 00:00:00Z"
     )
@@ -113,7 +113,7 @@ def test_usage_tells_who_shares_and_how_often_it_throttled(cluster, limited) -> 
     change = f"kadmin-nb quota set producer_byte_rate=1MB/s user={limited} client-id=app"
     assert lines[lines.index("To lift it:") + 1].strip() == change
     assert str(answer.edit(1).resource) == f"user={limited} client-id=app"
-    assert f"shared with user={limited} client-id=batch" in repr(answer)
+    assert f"shared with {limited}/batch" in repr(answer)
 
 
 def test_clients_of_another_cluster_share_nothing(cluster, limited) -> None:
@@ -144,8 +144,8 @@ def test_a_change_that_is_not_there_is_refused(cluster, limited) -> None:
 
 
 LADDER = """
-user=team-orders client-id=billing is held by producer 5 MB/s per broker, level 2 of 8.
-producer  ██████████████████▊░  4.7 of 5 MB/s (94 %) on broker 1, throttled in 50 % of windows
+team-orders/billing is held by producer 5 MB/s per broker, level 2 of 8.
+producer  ██████████████████▊░  4.7 of 5 MB/s on broker 1 (94 %), throttled in 50 % of windows
 Read from 1 of 1 brokers, 2026-11-01 00:00:00Z to 00:00:02Z, 2 rows.
 
    set on (first from the top wins)       producer   consumer  request %
@@ -159,8 +159,9 @@ Read from 1 of 1 brokers, 2026-11-01 00:00:00Z to 00:00:02Z, 2 rows.
 8  client-id=<default>                           .          .          .
    shared with                              nobody  none seen  none seen
 
-To lift it:
+To raise it (only this client):
   kadmin-nb quota set producer_byte_rate=10MB/s user=team-orders client-id=billing
+--all shows 4 other brakes (none active).
 --all shows 7 other ways to raise a limit.
 """
 

@@ -17,7 +17,7 @@ from kadmin_nb.admin.ports import Broker
 from kadmin_nb.cluster import doctor as steps
 from kadmin_nb.commands import terminal
 from kadmin_nb.frames.blocks import window
-from kadmin_nb.model.findings import FAILED, OK, UNKNOWN, Finding
+from kadmin_nb.model.findings import ABSENT, FAILED, OK, UNKNOWN, WARNING, Finding
 from kadmin_nb.profiles import settings_for
 from tests.connections.conftest import SCRAM
 from tests.persons import give_password
@@ -61,7 +61,7 @@ def test_all_steps_of_a_connection_that_works(kafka):
     answer = kn.doctor(kafka.bootstrap)
     states = [(name, state) for name, state in states_of(answer) if name not in ("optional", "client configs")]
     names = [name for name, _ in states]
-    assert names == ["settings", "connection", "version", "rights", "journal", "installation"]
+    assert names == ["settings", "connection", "version", "quotas", "clock", "rights", "journal", "installation"]
     assert {state for _, state in states} == {"ok"}
     assert answer.ok
     warned = states_of(answer, "client configs").count(("client configs", "warning"))  # of what another test applied
@@ -84,7 +84,9 @@ def test_a_closed_port(closed_port):
     answer = kn.doctor(f"127.0.0.1:{closed_port}")
     assert failure(answer)["check"] == "port"
     assert "listeners" in failure(answer)["fix"]
-    assert notes_of(answer, "not tried") == ["login, brokers, version, rights: no address can be reached"]
+    assert notes_of(answer, "not tried") == [
+        "login, brokers, version, quotas, clock, rights: no address can be reached"
+    ]
 
 
 def test_a_name_that_nobody_knows():
@@ -122,7 +124,9 @@ def test_steps_that_do_not_end_are_a_failure(silent_port, monkeypatch):
     answer = kn.doctor(f"127.0.0.1:{silent_port}", timeout=0.05)
     blocked.set()
     assert "not finished within 0.3 s" in failure(answer)["note"]
-    assert notes_of(answer, "not tried") == ["login, brokers, version, rights: no address can be reached"]
+    assert notes_of(answer, "not tried") == [
+        "login, brokers, version, quotas, clock, rights: no address can be reached"
+    ]
 
 
 def test_settings_that_cannot_be_read(profiles, monkeypatch):
@@ -190,6 +194,42 @@ def test_each_broker_is_tried_at_the_address_that_it_advertises(closed_port, sil
     assert "advertised.listeners of broker 2" in failed.fix
     assert "fenced" in fenced.message
     assert connection.message == "1 of 3 brokers answer; PLAINTEXT, no login"
+
+
+class Clocked:
+    """A cluster whose controller's clock is so many milliseconds behind ours; None: it does not tell."""
+
+    def __init__(self, behind):
+        self.client_registry, self._behind = self, behind
+
+    def brokers_clock(self, until):
+        return 0 if self._behind is None else int(time.time() * 1000 - self._behind)
+
+
+@pytest.mark.parametrize(
+    ("behind", "severity", "words"),
+    [
+        (2_500, OK, r"2\.5 s ahead of the active controller, to within \d+ ms"),
+        (-600_000, WARNING, r"10 min behind the active controller, to within \d+ ms"),
+        (0, OK, r"as the active controller, to within \d+ ms"),
+        (None, ABSENT, "the active controller's time is not known"),
+    ],
+)
+def test_our_clock_beside_the_brokers(behind, severity, words):
+    """My laptop was ten minutes late: each token was refused, and *throttled now* was of the past."""
+    check = steps._clock_check(Clocked(behind), 5.0)
+    assert check.severity == severity
+    assert re.fullmatch(words, check.message)
+
+
+@pytest.mark.broker
+def test_it_counts_quotas_and_compares_clocks(kafka):
+    """It was connected, it said, and not whether that was the cluster with our quotas."""
+    answer = kn.doctor(kafka.bootstrap)
+    (quotas,), (clock,) = notes_of(answer, "quotas"), notes_of(answer, "clock")
+    some = r"(no quotas|[\d,]+ quotas? of [\d,]+ entit(y|ies)); no custom quota callback on 1 of 1 brokers"
+    assert re.fullmatch(some, quotas)
+    assert "the active controller, to within" in clock
 
 
 def test_a_journal_that_cannot_be_written(monkeypatch, closed_port):

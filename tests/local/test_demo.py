@@ -75,7 +75,7 @@ def test_four_answers_and_it_stays(state):
         "3  A slip of the finger is caught",
         "4  Raise the limit, and verify it",
     ]
-    assert "user=team-orders client-id=billing is held by producer 5 MB/s per broker, level 2 of 8." in said
+    assert "team-orders/billing is held by producer 5 MB/s per broker, level 2 of 8." in said
     assert any("Was 5MB/s meant?" in line for line in said)
     assert any(line.endswith("1 verified on 1 broker") for line in said)
     assert "It stays until `kadmin-nb local stop --name demo`. Next:" in said
