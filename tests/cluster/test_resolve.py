@@ -233,7 +233,8 @@ def test_a_class_of_its_own_is_not_knowable(opinionated) -> None:
 def test_why_and_doctor_say_that_a_class_decides(opinionated) -> None:
     """*Held by producer 5 MB/s*: that broker gave everybody what its own class said, and our quotas were ornaments."""
     brokers_rule = "client.quota.callback.class=GenerousCallback: what is stored may not apply"
-    stage = opinionated.new_stage().add("set producer_byte_rate=1MB/s user=alice")
+    stage = opinionated.new_stage()
+    stage.add("set producer_byte_rate=1MB/s user=alice")
     stage.plan().apply().raise_for_errors()
     start = datetime(2026, 11, 1, tzinfo=UTC)
     window = {"broker": 1, "user": "alice", "client_id": "app", "key": "producer_byte_rate", "value": 1e6}
