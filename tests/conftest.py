@@ -24,6 +24,7 @@ from tests.prometheus.installed import ABSENT as NO_PROMETHEUS
 from tests.prometheus.installed import prometheus
 from tests.side_by_side import Groups, rank_of
 from tests.spark_archive import submit_options
+from tests.tried import Tried
 from tests.waiting import eventually
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -36,6 +37,14 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # json
 _children = str(Path(__file__).with_name("children"))  # the same in the processes that tests start
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_children, os.environ.get("PYTHONPATH")]))
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started with it ignored
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tried", metavar="FILE", type=Path, help="keep in it the versions that tests passed on")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Tried(config.option.tried))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -111,6 +111,7 @@ def pages() -> dict[Path, str]:
         "rights": rights_page,
         "runbooks": runbooks,
         "performance": performance,
+        "tried": tried,
     }
     schema = json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
     return {
@@ -404,6 +405,34 @@ def performance() -> Iterator[str]:
         note = "; ".join(filter(None, [" and ".join(times), _in_a_cell(row["note"])]))
         yield f"| {row['figure']} | {row['ratio']} | {row['bound']} | {note} |"
     yield ""
+
+
+TRIED_INTRO = """\
+# Versions and systems
+
+What the tests passed on. Each row is of the run in which most tests passed on that version: a whole run for what is
+locked, chosen tests for the others (`tests/other_versions`, `make test-versions`). They are counted by
+`python -m pytest tests --tried out/tried.json`, and committed as `tried.json` beside this page.
+
+macOS and Windows are in the hosted workflows and were not run where this page was made. On Windows everything but
+`local`, `demo` and what `observe` starts should work: a test types 25 lines without the names that Python lacks there.
+"""
+
+
+def tried() -> Iterator[str]:
+    """The page of the versions that tests passed on, the most used of each subject first."""
+    rows = json.loads((HERE / "tried.json").read_text())
+    yield TRIED_INTRO
+    yield "| | version | tests passed | on |\n|---|---|---|---|"
+    for row in sorted(rows, key=lambda row: (TRIED.index(row["what"]), -row["tests"])):
+        yield f"| {row['what']} | {row['version']} | {row['tests']:,} | {row['on']} |"
+    yield ""
+
+
+TRIED = (
+    "Kafka", "Python", "PySpark", "pandas", "pyarrow", "confluent-kafka", "ipython", "ipywidgets", "jupyterlab",
+    "Chromium", "system",
+)  # fmt: skip
 
 
 def api() -> dict[str, Iterator[str]]:

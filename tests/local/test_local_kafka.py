@@ -255,6 +255,7 @@ def secrets_seen_outside_private_files(kafka):
 
 
 @pytest.mark.secure
+@pytest.mark.tried(Kafka="3.9.2")
 def test_an_older_kafka_starts_too(state):
     """Our brokers are still 3.9."""
     with local.start(secure=True, version="3.9.2") as kafka:

@@ -11,9 +11,9 @@ import pytest
 
 from tests.environments import ROOT, made, needed
 
-pytestmark = [pytest.mark.long, pytest.mark.broker]
-
 OLD = {"ipython": "7.34.0", "ipywidgets": "7.7.5"}
+pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.tried(**OLD)]
+
 PACKAGES = ["ipykernel<7", "anywidget", "nbclient", "setuptools"]
 
 RUN = """
