@@ -47,6 +47,7 @@ from ..plans.secret_resolver import Resolver
 from ..plans.stage import Stage
 from ..secrets import Secret, asks_somebody
 from . import near_names
+from .near_names import Existing
 
 if TYPE_CHECKING:
     from ..policy import PolicyAnswer
@@ -125,7 +126,7 @@ class Changes:
 
     def new_stage(self) -> Stage:
         """A new, empty stage."""
-        return Stage(self._plan)
+        return Stage(self._plan, Existing(lambda: self._kafka))
 
     @plan.at_rest()
     def apply(

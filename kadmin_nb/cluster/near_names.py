@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 import pyarrow.compute as pc
 
+from ..admin.ports import SPECIFIED, Component
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
 from ..hints import nearest
 from ..model.changes import Change
 from ..model.configurable import Configurable
 from ..model.connection_settings import Settings
+from ..model.entity import Entity
 from ..model.grammar import Selector, format_word
 from ..model.resources import Resource
 
@@ -66,6 +68,22 @@ def _with_credentials(kafka: LiveKafka) -> Iterable[str]:
 def _users(kafka: LiveKafka) -> Iterable[str]:
     """The users that quotas are set on, and, where we may see them, those with SCRAM credentials."""
     return {*_listed(kafka, _with_credentials), *_of_quotas("user")(kafka)}
+
+
+class Existing:
+    """What is on a cluster, for patterns in lines of changes; it is reached when it is asked."""
+
+    def __init__(self, reach: Callable[[], LiveKafka]) -> None:
+        self._reach = reach
+
+    def names(self, word: str) -> Iterable[str]:
+        """The names of all resources of a type."""
+        return LISTERS[word](self._reach())
+
+    def entities(self, kinds: Sequence[str]) -> Iterable[Entity]:
+        """The entities of exactly these types that have a quota."""
+        quotas = self._reach().quotas.describe([Component(kind, SPECIFIED) for kind in kinds], strict=True)
+        return map(Entity.parse, pc.unique(quotas["entity"]).to_pylist())
 
 
 LISTERS: dict[str, Lister] = {

@@ -39,6 +39,11 @@ again = click.option(
     is_flag=True,
     help="Send a broker's key and trust stores even if they are set already: the broker reloads the files.",
 )
+every = click.option(
+    "--every",
+    is_flag=True,
+    help="Take a pattern that matches more than 100 names, or internal topics, and <any>.",
+)
 allow_unknown = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known.")
 _policy = click.option(
     "--policy",

@@ -13,7 +13,7 @@ from ..model.changes import Edit
 from ..model.resources import WORDS
 from ..plans import change_words
 from . import completions, options
-from .change_options import again, changing
+from .change_options import again, changing, every
 from .click_glue import Verbs, words
 from .history_verbs import history_at
 from .options import read_selectors
@@ -120,6 +120,7 @@ def why(session: Session, words: tuple[str, ...], number: int | None, history: s
 @config.command("set")
 @changing
 @again
+@every
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -131,6 +132,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 
 @config.command()
 @changing
+@every
 @words(completions.config_resets, "KEY... TYPE=NAME...")
 @options.types(*RESOURCES)
 def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -140,6 +142,7 @@ def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -
 
 @config.command()
 @changing
+@every
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -149,6 +152,7 @@ def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 
 @config.command()
 @changing
+@every
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -157,7 +161,9 @@ def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions
 
 
 def _edits(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> list[Edit]:
-    return change_words.config_edits(verb, words, plan_options.allow_unknown)
+    return session.matches(plan_options.every).edits(
+        words, lambda line: change_words.config_edits(verb, line, plan_options.allow_unknown)
+    )
 
 
 def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None, only_set: bool) -> Any:

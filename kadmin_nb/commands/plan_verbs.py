@@ -11,7 +11,7 @@ from .. import files
 from ..errors import UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
-from .change_options import again, applying, changing, wait_clients
+from .change_options import again, applying, changing, every, wait_clients
 from .click_glue import FILE, FRAME, Verbs, Words
 from .declared import plan_from
 from .options import Finite
@@ -27,6 +27,7 @@ _LARGEST = 1 << 26
 @click.group(cls=Verbs, invoke_without_command=True)
 @changing
 @again
+@every
 @options.impact
 @click.option(
     "--file",
@@ -57,7 +58,8 @@ def plan(session: Session, file: str | Path | None, impact: Any, plan_options: P
         )
     from ..plans import change_lines  # with Arrow, which help does not need
 
-    edits = change_lines.edits(_change_lines_in(file), allow_unknown=plan_options.allow_unknown)
+    matches = session.matches(plan_options.every)
+    edits = change_lines.edits(_change_lines_in(file), allow_unknown=plan_options.allow_unknown, matches=matches)
     stage = session.cluster.new_stage()
     stage.add(edits)
     return session.save_or_apply(planned(stage, plan_options), plan_options, impact)

@@ -13,7 +13,7 @@ from ..model.entity import ARGUMENTS, TYPES, entity_type
 from ..model.quota_keys import parse_value
 from ..plans import change_words
 from . import completions, options
-from .change_options import changing, planning
+from .change_options import changing, every, planning
 from .chart import chart
 from .click_glue import FRAME, Verbs, words
 from .history_verbs import history_at
@@ -198,6 +198,7 @@ def audit(
 
 @quota.command("set")
 @changing
+@every
 @words(completions.quota_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*TYPES)
 @_pairs("Set it on each of these clients: a frame with user and client_id; without KEY=VALUE also key and value.")
@@ -216,6 +217,7 @@ def set_(session: Session, words: tuple[str, ...], pairs: Any, plan_options: Pla
 
 @quota.command()
 @changing
+@every
 @words(completions.quota_removals, "KEY... TYPE=NAME...")
 @options.types(*TYPES)
 @_pairs("Remove it from each of these clients: a frame with user and client_id.")
@@ -227,7 +229,9 @@ def remove(session: Session, words: tuple[str, ...], pairs: Any, plan_options: P
 def _edits(verb: str, words: Sequence[str], pairs: Any, session: Session, plan_options: PlanOptions) -> list[Edit]:
     """The edits of one line; or the same for each client of a frame, or what the frame itself says of each."""
     if pairs is None:
-        return change_words.quota_edits(verb, words, plan_options.allow_unknown)
+        return session.matches(plan_options.every).edits(
+            words, lambda line: change_words.quota_edits(verb, line, plan_options.allow_unknown)
+        )
     from ..plans.change_lines import limits_of_pairs, on_each_pair
 
     clients = frame_in_arrow(session, pairs)

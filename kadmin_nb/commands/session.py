@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..frames.frame import Frame
     from ..model.connection_settings import Settings
+    from ..plans.matches import Matches
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
@@ -49,6 +50,7 @@ class PlanOptions:
     allow_unknown: Collection[str] = ()
     lifetime: timedelta | None = None
     again: bool = False
+    every: bool = False
     apply_options: ApplyOptions = field(default_factory=ApplyOptions)
 
     @property
@@ -159,6 +161,13 @@ class Session:
     def expand(self) -> Expand:
         """The words that a line of a cell means; without variables the words as they are."""
         return literal_words if self.variables is None else partial(expanded_words, variables=self.variables)
+
+    def matches(self, every: bool) -> Matches:
+        """The matches of patterns in changes on the current cluster, which is reached where a line has one."""
+        from ..cluster.near_names import Existing
+        from ..plans.matches import Matches
+
+        return Matches(Existing(lambda: self.cluster.port), every)
 
     @contextmanager
     def at_work(self, what: str) -> Iterator[None]:

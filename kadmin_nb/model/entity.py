@@ -176,7 +176,8 @@ def named(kind: str, value: object) -> Part:
     part = as_value(value)
     if part is ANY or not isinstance(part, str | Special):
         raise UsageError(
-            f"{kind}={part} names more than one entity", hint="A change names exactly one: a name or <default>."
+            f"{format_word(kind, part)} names more than one entity",
+            hint="A change names exactly one: a name or <default>.",
         )
     return part
 

@@ -16,13 +16,19 @@ from ..model.client_configs import CLIENT_KEYS
 from ..model.entity import ARGUMENTS, Entity
 from ..model.expansion import Expand, literal_words
 from ..model.grammar import open_quote, split
-from .change_words import names_a_user
+from .change_words import left_of_sign, names_a_user
 from .kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS
 from .kinds.change_kind import ChangeKind, FrameRow, is_null
+from .matches import Matches
 
 
 def edits(
-    text: str, kind: str | None = None, allow_unknown: Collection[str] = (), *, expand: Expand = literal_words
+    text: str,
+    kind: str | None = None,
+    allow_unknown: Collection[str] = (),
+    *,
+    expand: Expand = literal_words,
+    matches: Matches | None = None,
 ) -> list[Edit]:
     """The edits of a cell: one change per line, `#` comments. Every line is read before anything is returned.
 
@@ -33,6 +39,8 @@ def edits(
         or by a first word: `scram set …`.
     expand
         Expands the variables in the words of a line; unless said there are none.
+    matches
+        The cluster's, for patterns; without it a line with one is refused.
 
     Raises
     ------
@@ -46,7 +54,7 @@ def edits(
                 # it is not repeated: below a line with a credential it may be the password
                 example = "For example set producer_byte_rate=5MB/s user=alice, in one line."
                 raise UsageError("a single word is not a change", hint=example)
-            parsed += line(expand(words), kind, allow_unknown)
+            parsed += line(expand(words), kind, allow_unknown, matches)
         except KadminError as exc:
             raise exc.within(f"line {number}") from None
     return parsed
@@ -55,13 +63,21 @@ def edits(
 _VERBS = {verb for kind in KINDS.values() for verb in kind.verbs.values()}
 
 
-def line(words: Sequence[str], kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
+def line(
+    words: Sequence[str],
+    kind: str | None = None,
+    allow_unknown: Collection[str] = (),
+    matches: Matches | None = None,
+) -> list[Edit]:
     """The edits of one line, `set producer_byte_rate=5MB/s user=alice`; it may begin with the name of its kind."""
     first = words[0]
     if kind is None and len(words) > 1 and first in KINDS and first not in KINDS[first].verbs.values():
         kind, words = first, words[1:]  # a kind may be named as one of its verbs
     verb, arguments = words[0], words[1:]
-    return (KINDS[kind] if kind else _kind_of_line(verb, arguments)).line_edits(verb, arguments, allow_unknown)
+    of_kind = KINDS[kind] if kind else _kind_of_line(verb, arguments)
+    if matches is None or of_kind not in (QUOTAS, CONFIGS):
+        return of_kind.line_edits(verb, arguments, allow_unknown)
+    return matches.edits(arguments, lambda words: of_kind.line_edits(verb, words, allow_unknown))
 
 
 def _kind_of_line(verb: str, words: Sequence[str]) -> ChangeKind:
@@ -69,7 +85,7 @@ def _kind_of_line(verb: str, words: Sequence[str]) -> ChangeKind:
 
     Lines with client configs, which name users as quotas do, are told by their keys.
     """
-    names = {word.split("=", 1)[0] for word in words}
+    names = {left_of_sign(word) for word in words}
     if names_a_user(words) and not names.isdisjoint(CLIENT_KEYS):
         return CLIENT_CONFIGS
     others = [kind for kind in KINDS.values() if kind not in (QUOTAS, CLIENT_CONFIGS)]

@@ -84,8 +84,13 @@ def choices(value: Value) -> tuple[Choice, ...]:
 
 def names_a_user(words: Iterable[str]) -> bool:
     """True if a word of a line is user=… or client-id=…, and none a resource of configs."""
-    names = {word.partition("=")[0] for word in words}
+    names = {left_of_sign(word) for word in words}
     return not names.isdisjoint(_CLIENT_PARTS) and names.isdisjoint(WORDS)
+
+
+def left_of_sign(word: str) -> str:
+    """The name left of a word's sign, or the whole word."""
+    return word.partition("=")[0].removesuffix("~")
 
 
 _CLIENT_PARTS = ("user", "client-id")

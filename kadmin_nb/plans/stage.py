@@ -29,6 +29,7 @@ from .change_words import client_config_edit, sent_again
 from .formats import PrintFormats, Subject
 from .kinds import kind_of
 from .kinds.config_changes import value_text
+from .matches import Existing, Matches
 from .plan_file import columns_of
 from .planning import wishes
 from .secret_resolver import ReferenceRequired
@@ -173,8 +174,8 @@ class Stage(PrintFormats, Tabular):
     up.
     """
 
-    def __init__(self, planner: Planner) -> None:
-        self._planner = planner
+    def __init__(self, planner: Planner, existing: Existing | None = None) -> None:
+        self._planner, self._existing = planner, existing
         self._edits = StagedEdits()
 
     def __reduce__(self) -> NoReturn:
@@ -327,6 +328,7 @@ class Stage(PrintFormats, Tabular):
         kind: str | None = None,
         allow_unknown: Collection[str] = (),
         again: bool = False,
+        every: bool = False,
     ) -> list[Edit]:
         """Stage several changes, all of them or none.
 
@@ -335,22 +337,28 @@ class Stage(PrintFormats, Tabular):
         changes
             Edits, such as those of a finding; a frame with the columns of QUOTAS or CONFIGS, in which a null value
             removes; or lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`, one change per line, in
-            which `#` begins a comment. Their grammar is that of the magics and of `kadmin-nb plan -f`.
+            which `#` begins a comment. Their grammar is that of the magics and of `kadmin-nb plan -f`: a pattern,
+            `topic~=team-3.*`, stands for what is on the cluster now, each match a change of its own.
         kind
             "quota" or "config" where only such lines belong.
         allow_unknown
             The quota keys of a newer Kafka in these lines, which look like a slip.
         again
             As in `plan`.
+        every
+            Take patterns that match more than a hundred names, or internal topics, and `<any>`.
 
         Raises
         ------
         UsageError, Invalid
             A row or a line that cannot be staged; the message begins with its number, from 1. An append and a subtract
             of one key.
+        NotFound
+            A pattern that nothing matches.
         """
         if isinstance(changes, str):
-            edits = change_lines.edits(changes, kind=kind, allow_unknown=allow_unknown)
+            matches = None if self._existing is None else Matches(self._existing, every)
+            edits = change_lines.edits(changes, kind=kind, allow_unknown=allow_unknown, matches=matches)
         else:
             edits = change_lines.edits_in(changes)
         return self._edits.add(sent_again(edits) if again else edits)

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from kadmin_nb.commands import completions, options
-from kadmin_nb.commands.change_options import again, applying, changing, planning
+from kadmin_nb.commands.change_options import again, applying, changing, every, planning
 from kadmin_nb.commands.click_glue import FRAME, Offers, Verb, Verbs, Words, words
 from kadmin_nb.commands.config import RESOURCES, config
 from kadmin_nb.commands.options import read_selectors
@@ -123,6 +123,7 @@ def _cell(kind: str | None) -> click.Command:
     @click.command(cls=Verb)
     @changing
     @again
+    @every
     @click.argument("words", nargs=-1, metavar="")
     def staged(session: NotebookSession, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
         """Stage every line of the cell, or none.
@@ -136,7 +137,10 @@ def _cell(kind: str | None) -> click.Command:
             raise UsageError(f"{name} is on the line of the magic", hint="Put options on that line, changes below it.")
         from kadmin_nb.plans import change_lines  # with Arrow, which help does not need
 
-        edits = change_lines.edits(session.cell or "", kind, plan_options.allow_unknown, expand=session.expand)
+        matches = session.matches(plan_options.every)
+        edits = change_lines.edits(
+            session.cell or "", kind, plan_options.allow_unknown, expand=session.expand, matches=matches
+        )
         if not edits:
             raise UsageError("the cell has no change in it", hint="For example set producer_byte_rate=5MB/s user=alice")
         return session.change(edits, plan_options)

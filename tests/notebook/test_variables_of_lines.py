@@ -225,3 +225,17 @@ def test_nothing_of_a_caller_is_kept(live):
     reference = live(FUNCTION)
     gc.collect()
     assert reference() is None
+
+
+def test_a_pattern_of_a_change_is_typed_and_never_a_variables_text(live, name):
+    """The name in my variable had a star in it, and the line changed everybody."""
+    stem = name("team")
+    live("%kquota discard")
+    live(f"%%kquota --apply\nset producer_byte_rate=1MB/s user={stem}-a\nset producer_byte_rate=1MB/s user={stem}-b")
+    live.shell.user_ns |= {"stem": stem, "star": f"{stem}-*"}
+    live("%kquota set producer_byte_rate=2MB/s user~={stem}-*")
+    assert staged(live) == [f"user={stem}-a", f"user={stem}-b"]
+    live("%%kquota\nremove producer_byte_rate user~={stem}-*")
+    assert staged(live) == [f"user={stem}-a", f"user={stem}-b"]
+    live("%kquota set producer_byte_rate=2MB/s user={star}")
+    assert staged(live) == [f"user={stem}-*"]
