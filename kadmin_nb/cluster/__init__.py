@@ -17,7 +17,7 @@ from ..errors import KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
-from ..frames.views import counted_nouns
+from ..frames.views import counted_nouns, in_short
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY
 from ..plans.apply_options import ApplyOptions, GivenOptions, GivenWaits, shows_options, with_arguments
@@ -463,9 +463,8 @@ class Cluster:
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """The cluster in a line of a notebook: `3 brokers, Kafka 4.4, 38 quotas`; without what cannot be read."""
-        brokers = quotas = ""
+        brokers, quotas = 0, ""
         with suppress(KadminError):
-            brokers = counted_nouns(len(self.port.brokers()), "broker", "brokers")
+            brokers = len(self.port.brokers())
             quotas = counted_nouns(len(self.quotas.describe().raise_for_errors()), "quota", "quotas")
-        parts = ", ".join(filter(None, [brokers, f"Kafka {self.port.version}", quotas]))
-        printer.text(f"{parts}, at {self.settings.bootstrap}")
+        printer.text(in_short(brokers, self.port.version, quotas, f"at {self.settings.bootstrap}"))

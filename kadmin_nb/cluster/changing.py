@@ -22,6 +22,7 @@ from ..client_configs.registry import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused, WrongCluster
 from ..frames.answer import Answer
 from ..frames.display import Display
+from ..frames.views import in_short
 from ..hints import Hint, Verb, plan_verb, sentence, short_id
 from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
@@ -444,7 +445,8 @@ class Changes:
         head = PlanHead(self._kafka.id, _written(now), reason, author(self._named()), expires, undoes)
         seen = ObservedState() if state is None else state
         told = advice_on(self._kafka, rows, seen, secret)
-        return bound(Plan(head, tuple(with_fallbacks(rows, seen))), self, told)
+        about = in_short(seen.brokers, self._kafka.version)
+        return bound(Plan(head, tuple(with_fallbacks(rows, seen))), self, told, about)
 
 
 _NO_LOCKS = (

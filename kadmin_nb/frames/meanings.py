@@ -429,10 +429,22 @@ _OF_KEYS = "key", "old_known", "applies_before", "applies_after"
 
 
 def _change_note(table: pa.Table) -> list[str]:
-    """What a row falls back to, who shares it then, and its note."""
-    names = ("falls_back_to", "level", "after", "note")
+    """How many known clients a row is about, what it falls back to, who shares it then, and its note."""
+    names = ("clients", "falls_back_to", "level", "after", "note")
     rows = zip(*(values_of(table, name) for name in names), strict=True)
-    return ["; ".join(filter(None, [*_falling_back(*row), note])) for *row, note in rows]
+    return [
+        "; ".join(filter(None, [_having(clients, *row[1:]), *_falling_back(*row), note]))
+        for clients, *row, note in rows
+    ]
+
+
+def _having(clients: int | None, level: str | None, after: str | None) -> str:
+    """The known clients of a quota: those that share it or get it, or had it."""
+    if not clients:
+        return ""
+    many = "share" if level in ("USER", "CLIENT") else "get"
+    verb = "had" if after is None else "gets" if clients == 1 else many
+    return f"{clients:,} client{'s' * (clients > 1)} {verb} it"
 
 
 def _falling_back(other: str | None, level: str | None, after: str | None) -> Iterator[str]:
@@ -472,9 +484,9 @@ PARTS = {
     "what_was_done": Part("what was done", ("kind", "rows", "details"), what_was_done, PROSE),
     "change": Part("", ("change",), lambda table: values_of(table, "change"), SIGN),
     "changed": Part("who", ("resource",), lambda table: values_of(table, "resource"), NAME),
-    "applies_before": Part("applies now", _OF_KEYS, _applying("applies_before"), NUMBER),
-    "applies_after": Part("afterwards", _OF_KEYS, _applying("applies_after"), NUMBER),
-    "change_note": Part("note", ("note", "falls_back_to", "level"), _change_note, PROSE),
+    "applies_before": Part("before", _OF_KEYS, _applying("applies_before"), NUMBER),
+    "applies_after": Part("after", _OF_KEYS, _applying("applies_after"), NUMBER),
+    "change_note": Part("note", ("note", "falls_back_to", "clients"), _change_note, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
     "check_state": Part("", ("state",), lambda table: values_of(table, "state"), SIGN),
     "seen": Part("seen", ("subject", "note"), _seen, PROSE),
@@ -486,7 +498,7 @@ PARTS = {
 _HEADINGS = {
     **dict.fromkeys(("entity", "resource", "subject", "culprit"), "who"),
     **dict.fromkeys(("old", "value_before"), "before"),
-    **dict.fromkeys(("new", "value_after"), "after"),
+    **dict.fromkeys(("new", "value_after", "wanted"), "after"),
     "throttle": "throttled",
     "client_id": "client-id",
     "headroom_percent": "headroom",

@@ -385,12 +385,17 @@ class PLAN(Frame, key="row"):
                            unit=OF_KEY, null=True)  # fmt: skip
     applies_after = Field(TEXT, "the same afterwards", unit=OF_KEY, null=True)
     falls_back_to = Field(TEXT, "where what applies is set as long as it has none of its own", look=NAME, null=True)
+    clients = Field(COUNT, "known clients that get it, or had what is removed; null: none is known, or none was given",
+                    null=True)  # fmt: skip
 
 
 class OUTCOMES(PLAN):
     """PLAN plus what became of each row."""
 
-    shown = "row op! resource! key! old after! state! error! message! brokers_agreeing brokers lag_ms validated note"
+    shown = (
+        "change! changed! short_key! applies_before! applies_after! state! error! message! "
+        "brokers_agreeing brokers lag_ms"
+    )
     columns = "state error message? brokers_agreeing brokers:whole?"
     brokers_agreeing = Field(WHOLE, "those of `brokers` that hold it; null: none was asked afterwards", null=True)
     lag_ms = Field(WHOLE, unit=MS, null=True)

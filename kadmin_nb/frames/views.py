@@ -67,6 +67,12 @@ def counted_nouns(count: int, one: str, many: str) -> str:
     return f"1 {one}" if count == 1 else f"{count:,} {many}" if count else f"no {many}"
 
 
+def in_short(brokers: int, version: str, *more: str) -> str:
+    """A cluster in a few words, as far as they are known: `3 brokers, Kafka 4.4`."""
+    counted = counted_nouns(brokers, "broker", "brokers") if brokers else ""
+    return ", ".join(filter(None, [counted, f"Kafka {version}" if version else "", *more]))
+
+
 KEYS = "keys!"
 """What a frame shows whose keys are columns where its rows are of several entities, and columns of `key` else."""
 

@@ -116,6 +116,8 @@ class Outcomes(Answer):
         def table() -> pa.Table:
             columns = {name: list(map(attrgetter(name), done.outcomes)) for name in _OWN}
             changed = columns_of([outcome.change for outcome in done.outcomes])
+            words = zip(changed["change"], columns["state"], strict=True)
+            columns["change"] = [FAILED if state == FAILED else word for word, state in words]
             made = schemas.from_columns(schemas.OUTCOMES, changed | columns)
             return stamped(made, cluster_id, metadata, at=at)
 
@@ -191,17 +193,25 @@ class Outcomes(Answer):
         return not {UNCHANGED, FAILED, SKIPPED}.issuperset(self._table["state"].to_pylist())
 
     def _failing(self) -> pa.Array:
-        return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED], pa.string())))
+        return pc.invert(pc.is_in(self._table["state"], _GOOD_STATES))
+
+    @cached_property
+    def _listed(self) -> pa.Table:
+        """The rows that were to change something, or did; the others are counted."""
+        names = ("change", "state")
+        is_same = (pc.equal(self._table[name], UNCHANGED) for name in names)
+        return self._table.filter(pc.invert(pc.and_(*is_same)))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """In the plan's order; in a window the rows that failed, what to do, and the others folded."""
-        brief = self._table.select(_SHOWN)
-        if self._agreeing:
-            brief = brief.drop_columns(["brokers_agreeing", "brokers"])
+        brief = self._listed
+        for name in ("brokers_agreeing", "brokers") if self._agreeing else ():
+            nothing = pa.nulls(len(brief), brief[name].type)
+            brief = brief.set_column(brief.column_names.index(name), name, nothing)
         left_lines = self.left_lines(page.syntax or self._syntax)
         if page.rows is None or self.ok or not len(self.failed):
             return [*left_lines, brief]
-        failing = self._failing()
+        failing = pc.invert(pc.is_in(brief["state"], _GOOD_STATES))
         good = brief.filter(pc.invert(failing))
         to_do = [] if page.has_errors_apart else [super()._complaint()]
         folded = [Folded(self._states_of(good), [good])] if len(good) else []
@@ -228,8 +238,8 @@ class Outcomes(Answer):
 
     @cached_property
     def _agreeing(self) -> int | None:
-        """The number of brokers, where each of them holds every row and the title says so."""
-        counts = {count for name in ("brokers", "brokers_agreeing") for count in self._table[name].unique().to_pylist()}
+        """The number of brokers, where each of them holds every row that is listed, and the title says so."""
+        counts = {n for name in ("brokers", "brokers_agreeing") for n in self._listed[name].unique().to_pylist()}
         return counts.pop() if len(counts) == 1 else None
 
     @staticmethod
@@ -240,10 +250,13 @@ class Outcomes(Answer):
 
     def _title(self) -> str:
         is_nothing = {*self._table["state"].to_pylist()} == {UNCHANGED} and not self._same_stores
-        nothing = "nothing to change, " * is_nothing
+        nothing = "nothing to change" * is_nothing
         slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
         on_each = f" on {counted_nouns(self._agreeing, 'broker', 'brokers')}" if self._agreeing else ""
-        lines = [f"plan {short_id(self.plan_id)}: {nothing}{self._states_of(self._table)}{on_each}{slowest}"]
+        listed, same = self._listed, len(self._table) - len(self._listed)
+        states = f"{self._states_of(listed)}{on_each}" if len(listed) or not same else ""
+        counts = ", ".join(filter(None, [nothing, states, f"{same:,} unchanged" if same else ""]))
+        lines = [f"plan {short_id(self.plan_id)}: {counts}{slowest}"]
         return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
 
     def left_lines(self, syntax: Syntax) -> list[str]:
@@ -258,5 +271,5 @@ def _from_home(place: str) -> str:
 
 
 _GOOD = {UNCHANGED, VERIFIED}
+_GOOD_STATES = pa.array(sorted(_GOOD), pa.string())
 _OWN = ("state", "error", "message", "brokers_agreeing", "brokers", "lag_ms")
-_SHOWN = ("row", "resource", "key", "old", "after", "state", "brokers_agreeing", "brokers", "lag_ms", "message")

@@ -121,6 +121,7 @@ class Plan(PrintFormats, Tabular):
     _origin: object = field(default=None, compare=False, repr=False)  # the stage that it was made of
     _impact: ImpactAnswer | None = field(default=None, compare=False, repr=False)
     _applied_by: Sentence | None = field(default=None, compare=False, repr=False)
+    _about: str = field(default="", compare=False, repr=False)  # its cluster, in a few words
 
     def __getstate__(self) -> dict[str, Any]:
         """All that it is as a value: a copy is bound to no cluster, as one that was loaded."""
@@ -298,10 +299,16 @@ class Plan(PrintFormats, Tabular):
 
     def to_arrow(self) -> pa.Table:
         """PLAN. Its schema metadata has `kadmin.plan_id`, and `kadmin.expires` if the plan expires."""
+        return self._table
+
+    @cached_property
+    def _table(self) -> pa.Table:
         expires = self.head.expires
         marks = {"kadmin.plan_id": self.id, **({"kadmin.expires": expires} if expires else {})}
         dangerous = {danger.row for danger in self._told.dangers}
         columns = columns_of(self.changes)
+        if self._impact is not None:
+            columns["clients"] = [self._impact.of_rows.get(change.row) for change in self.changes]
         columns["change"] = [
             FAILED if c.is_refused else DANGER if c.row in dangerous else c.change for c in self.changes
         ]
@@ -458,11 +465,16 @@ class Plan(PrintFormats, Tabular):
         return [*noted, *[f"the end of a change is ignored: row {', '.join(ends)}"] * bool(ends)]
 
     def _title(self) -> str:
+        about = f" ({self._about})" if self._about else ""
+        return f"{self._name}{about}"
+
+    @property
+    def _name(self) -> str:
         target = self._live.target if self._live else ""
         return printable(f"Plan {short_id(self.id)}{f' for {target}' if target and os.sep not in target else ''}")
 
     def _short_form(self) -> str:
-        return f"{self._title()}: {self._counts}"
+        return f"{self._name}: {self._counts}"
 
     @property
     def _counts(self) -> str:
@@ -508,9 +520,9 @@ def with_head(plan: Plan, **fields: Any) -> Plan:
     return replace(plan, head=structs.replace(plan.head, **fields))
 
 
-def bound(plan: Plan, live: LiveCluster, told: Advice | None = None) -> Plan:
-    """The same plan, tied to a cluster, with the advice on it."""
-    return replace(plan, _live=live, _advice=told or plan._advice)
+def bound(plan: Plan, live: LiveCluster, told: Advice | None = None, about: str = "") -> Plan:
+    """The same plan, tied to a cluster, with the advice on it; `about` has what is known of the cluster."""
+    return replace(plan, _live=live, _advice=told or plan._advice, _about=about)
 
 
 def live_of(plan: Plan) -> LiveCluster | None:

@@ -132,7 +132,7 @@ def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), changes)) for name in (*_CHANGE_COLUMNS, "kind")}
     texts = {name: [str(getattr(change, name)) for change in changes] for name in _AS_TEXT}
     falls_back_to = [c.falls_back.set_on or None if c.falls_back else None for c in changes]
-    return columns | texts | {"falls_back_to": falls_back_to}
+    return columns | texts | {"falls_back_to": falls_back_to, "clients": [None] * len(changes)}
 
 
 def row_of(change: Change, format: int = FORMAT) -> dict[str, Any]:

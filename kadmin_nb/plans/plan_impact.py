@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -14,7 +15,7 @@ from ..frames.schema_metadata import stamped
 from ..model.changes import Change
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
-from ..model.levels import DEFAULT_IP
+from ..model.levels import DEFAULT_IP, LEVELS
 from ..resolution import effects as comparing
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
@@ -57,8 +58,33 @@ def of_changes(
         parts["backtest"] = backtesting.backtest_answer(replayed, clients_read, brokers, touched)
         parts["stalls"] = stalls.answer_of(predicted, clients_read, cluster_id, brokers)
         parts["coverage"] = parts["stalls"].coverage
-    parts["unseen"] = unseen(changes, known)
+    parts |= {"unseen": unseen(changes, known), "of_rows": clients_of_rows(changes, compared.rows)}
     return ImpactAnswer(stamped(compared.rows, cluster_id), compared.counts, compared.shadowed, **parts)
+
+
+def clients_of_rows(changes: Sequence[Change], impact: pa.Table) -> dict[int, int]:
+    """The number of IMPACT's clients that get the quota of each row, or had the one that it removes, where any does."""
+    counts = {side: _by_quota(impact, side) for side in ("before", "after")}
+    quotas = [(c, cast(Entity, c.resource)) for c in changes if c.level and not c.is_same]
+    found = {}
+    for change, entity in quotas:
+        names = (name if isinstance(name := entity.get(kind), str) else "" for kind in ("user", "client-id"))
+        quota = (change.key, change.level, *names)
+        found[change.row] = counts["before" if change.after is None else "after"].get(quota, 0)
+    return {row: count for row, count in found.items() if count}
+
+
+_NAMED = {name: [level.name for level in LEVELS if getattr(level, name) == "name"] for name in ("user", "client_id")}
+"""The levels whose quotas name a user, and those that name a client-id."""
+
+
+def _by_quota(impact: pa.Table, side: str) -> dict[tuple[Any, ...], int]:
+    """The number of clients of each quota before or after, by its key, its level and the names in it."""
+    level = impact[f"level_{side}"].cast(pa.string())
+    names = {n: pc.if_else(pc.is_in(level, pa.array(levels)), impact[n], "") for n, levels in _NAMED.items()}
+    of_quotas = pa.table({"key": impact["key"].cast(pa.string()), "level": level, **names})
+    counted = of_quotas.group_by(of_quotas.column_names).aggregate([([], "count_all")])
+    return {tuple(quota): count for *quota, count in zip(*(c.to_pylist() for c in counted.columns), strict=True)}
 
 
 def unseen(changes: Sequence[Change], clients: pa.Table) -> list[str]:

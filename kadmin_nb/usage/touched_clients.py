@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ class ImpactAnswer(Answer):
 
     `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. `backtest` and `stalls` are there where the clients of a plan came
     as a USAGE, with the `dangers` that this tells of. `coverage` says which brokers that usage has; `unseen` are the
-    entities of the plan that none of the clients has.
+    entities of the plan that none of the clients has; `of_rows` counts the clients of its rows, by their numbers.
     """
 
     _is_frame = False
@@ -49,12 +49,13 @@ class ImpactAnswer(Answer):
         coverage: Coverage = Coverage(),  # it is frozen
         unseen: Sequence[str] = (),
         dangers: Sequence[Finding] = (),
+        of_rows: Mapping[int, int] | None = None,
     ) -> None:
         super().__init__(table)
         self.counts = Answer(schemas.IMPACT_COUNTS.empty() if counts is None else counts)
         self.shadowed = Answer(schemas.SHADOWED.empty() if shadowed is None else shadowed)
         self.backtest, self.stalls, self.coverage = backtest, stalls, coverage
-        self.unseen, self.dangers = tuple(unseen), tuple(dangers)
+        self.unseen, self.dangers, self.of_rows = tuple(unseen), tuple(dangers), dict(of_rows or {})
 
     def _title(self) -> str:
         """Counts of the clients of each effect, key by key."""

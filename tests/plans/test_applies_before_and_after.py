@@ -34,6 +34,16 @@ remove producer_byte_rate user=bob
 """
 
 
+ROWS = (
+    "   who                            key         before      after",
+    "!  user=alice                     producer    1 MB/s    5 B/s ▼",
+    "+  user=team client-id=billing    producer    5 MB/s   8 MB/s ▲",
+    "~  user=team                      consumer   40 MB/s  30 MB/s ▼",
+    "+  user=team client-id=<default>  consumer   40 MB/s   7 MB/s ▼",
+    "-  user=bob                       producer  500 kB/s   1 MB/s ▲",
+)
+
+
 def plan_of(lines: str, stored: dict[str, dict[str, float]] = STORED) -> kn.Plan:
     """The plan of these lines on a cluster with these quotas."""
     kafka = FakeKafka()
@@ -97,18 +107,13 @@ def test_a_note_that_no_quota_has_is_refused(tmp_path: Path, name: str, text: st
 
 def test_it_is_one_line_a_row_with_a_sign_and_an_arrow_and_ends_with_what_it_comes_to() -> None:
     """Twenty columns, and I did not see that bob gets more when his limit is taken away."""
-    text = plan_of(LINES).as_text(window(90, "--json shows everything")).splitlines()
+    text = plan_of(LINES).as_text(window(76, "--json shows everything")).splitlines()
     assert text[1:13] == [
-        "! user=alice producer_byte_rate: one request of 16 KiB would take 54.6 min at 5 B/s. Was",
-        "5MB/s meant?",
-        "Correct it or leave it out; to apply it anyway: --allow 'producer_byte_rate user=alice'",
-        "and --reason WHY.",
-        "   who                            key       applies now  afterwards",
-        "!  user=alice                     producer       1 MB/s     5 B/s ▼",
-        "+  user=team client-id=billing    producer       5 MB/s    8 MB/s ▲",
-        "~  user=team                      consumer      40 MB/s   30 MB/s ▼",
-        "+  user=team client-id=<default>  consumer      40 MB/s    7 MB/s ▼",
-        "-  user=bob                       producer     500 kB/s    1 MB/s ▲",
+        "! user=alice producer_byte_rate: one request of 16 KiB would take 54.6 min",
+        "at 5 B/s. Was 5MB/s meant?",
+        "Correct it or leave it out; to apply it anyway: --allow 'producer_byte_rate",
+        "user=alice' and --reason WHY.",
+        *ROWS,
         "not shown: note; --json shows everything",
         "2 to set, 2 to change, 1 to remove; 1 dangerous. 1 unchanged.",
     ]
@@ -129,6 +134,24 @@ def test_the_note_says_who_shares_it_then() -> None:
     assert "falls back to user=&lt;default&gt; client-id=&lt;default&gt;; shared with nobody" in html
 
 
+def test_outcomes_say_what_applied_before_and_applies_now_as_the_plan_does() -> None:
+    """The plan said 500 kB/s → 1 MB/s ▲, and what became of it *remove, 500 kB/s* and an empty cell."""
+    plan = plan_of(LINES)
+    done = plan.apply(allow=["producer_byte_rate user=alice"], reason="a test")
+    title, *shown = done.as_text(window(100, "")).splitlines()
+    assert title.startswith(f"plan {plan.id[:8]}: 5 verified on 3 brokers, 1 unchanged; slowest broker ")
+    assert [line[:64].rstrip() for line in shown[:6]] == [ROWS[0], ROWS[1].replace("!", "~"), *ROWS[2:]]
+    assert [line[64:].split()[0] for line in shown[:6]] == ["state", *["verified"] * 5]
+
+
+def test_the_title_says_which_cluster_it_is_as_far_as_the_plan_has_read(tmp_path: Path) -> None:
+    """Two tabs had a plan *for lake*; one of them was the lab's, of one broker."""
+    plan = plan_of(LINES)
+    assert plan._title() == f"Plan {plan.id[:8]} (3 brokers, Kafka 4.4)"
+    assert kn.Plan.load(plan.save(tmp_path / "p.json"))._title() == f"Plan {plan.id[:8]}"
+    assert plan._short_form().startswith(f"Plan {plan.id[:8]}: 2 to set")
+
+
 def test_the_impact_counts_clients_below_it() -> None:
     """It had counts of effects, key by key, and no sentence."""
     plan, clients = plan_of(LINES), pa.table({"user": ["team", "team", "bob"], "client_id": ["billing", "x", "y"]})
@@ -136,3 +159,19 @@ def test_the_impact_counts_clients_below_it() -> None:
     assert plan._with_impact(impact)._counts == (
         "2 to set, 2 to change, 1 to remove; 1 dangerous. 2 clients get a lower limit, 2 a higher one. 1 unchanged."
     )
+
+
+def test_the_note_of_a_row_counts_the_known_clients_that_share_it() -> None:
+    """I lowered a team's limit, and did not know that twelve clients share it."""
+    lines = "set consumer_byte_rate=30MB/s user=team\nset consumer_byte_rate=1MB/s client-id=<default>\n"
+    lines += "set producer_byte_rate=7MB/s user=team client-id=billing\nremove producer_byte_rate user=bob"
+    plan = plan_of(lines)
+    clients = [("team", f"app-{number}") for number in range(11)] + [("team", "billing"), ("bob", "x"), ("bob", "y")]
+    users, ids = zip(*clients, strict=True)
+    impact = plan.impact(pa.table({"user": users, "client_id": ids}))
+    assert rows(plan, "clients") == [(None,)] * 4
+    seen = plan._with_impact(impact)
+    assert rows(seen, "clients") == [(12,), (2,), (1,), (2,)]
+    listed = [line for line in seen.as_text(window(170, "")).splitlines() if line[:3] in ("   ", "~  ", "+  ", "-  ")]
+    notes = [line.rpartition("  ")[2].partition(";")[0] for line in listed[:5]]
+    assert notes == ["note", "12 clients share it", "2 clients get it", "1 client gets it", "2 clients had it"]

@@ -134,7 +134,7 @@ def test_formats_are_shown_as_they_are(stage):
     )
     assert repr(stage.to_markdown()) == (
         "**1 staged change**\n\n"
-        "| row | op | who | key | wanted |\n| --- | --- | --- | --- | --- |\n"
+        "| row | op | who | key | after |\n| --- | --- | --- | --- | --- |\n"
         "| 1 | set | `user=alice client-id=<default>` | `producer_byte_rate` | `5 MB/s` |\n"
     )
 
@@ -302,7 +302,7 @@ def test_the_table_says_what_was_and_what_will_be():
         "cluster: `c_1`  ",
         "reason: <code>a &#124; b</code>  ",
         "",
-        "|   | who | key | applies now | afterwards | note |",
+        "|   | who | key | before | after | note |",
         "| --- | --- | --- | --- | --- | --- |",
         "| ~ | `user=alice` | `producer` | `1 B/s` | `2 B/s ▲` | a note |",
         "| - | `topic=t` | `retention.ms` | `1000 (1 s)` | `not known` |  |",
