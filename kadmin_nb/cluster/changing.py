@@ -396,15 +396,20 @@ class Changes:
 
         return waves
 
-    def plan_again(self, plan: Plan, reason: str | None = None) -> Plan:
+    def plan_again(
+        self, plan: Plan, reason: str | None = None, instead: Mapping[Target, Edit | None] | None = None
+    ) -> Plan:
         """The plan of the same changes on the cluster as it is now. It has another id, and needs its own approval.
 
         Parameters
         ----------
         reason
             Another reason; that of the plan unless said.
+        instead
+            Other edits for some of its targets; None leaves one out.
         """
-        edits = [Edit(c.op, c.resource, c.key, c.wanted, again=c.is_again) for c in plan.changes]
+        same = {c.target: Edit(c.op, c.resource, c.key, c.wanted, again=c.is_again) for c in plan.changes}
+        edits = [edit for edit in {**same, **(instead or {})}.values() if edit is not None]
         made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
         return with_head(replace(made, _origin=plan._origin), undoes=plan.head.undoes)
 

@@ -22,7 +22,7 @@ from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Aside, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, Sentence, Syntax, sentence, short_id
-from ..model.changes import FAILED, SET, Change, refuse_secret_text
+from ..model.changes import FAILED, SET, Change, Edit, Target, refuse_secret_text
 from ..model.figures import utc
 from ..model.findings import DANGER, Finding
 from . import advice, plan_file
@@ -91,8 +91,10 @@ class LiveCluster(Protocol):
     def rollback(self, plan: Plan) -> Plan:
         """The plan that takes another back."""
 
-    def plan_again(self, plan: Plan, reason: str | None = None) -> Plan:
-        """The plan of the same changes on the cluster as it is now."""
+    def plan_again(
+        self, plan: Plan, reason: str | None = None, instead: Mapping[Target, Edit | None] | None = None
+    ) -> Plan:
+        """The plan of the same changes on the cluster as it is now, of some with other edits, or left out."""
 
     def states_so_far(self, plan: Plan) -> Mapping[int, str] | None:
         """The states of rows by the plan's journal; None where it was not begun here."""
@@ -372,9 +374,8 @@ class Plan(PrintFormats, Tabular):
 
     def _alerts(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """What a rollback leaves as it is; what is refused; the dangers, and what lets them through."""
-        refused = [printable(f"✗ {c.resource} {c.key}: {c.refusal.message or c.refusal}") for c in self._refused]
         dangers = self._refusal_lines(page.syntax or self._syntax, _shown_on(page))
-        lines = [*self._left_lines, *refused[: _shown_on(page)], *dangers]
+        lines = [*self._left_lines, *map(refused_line, self._refused[: _shown_on(page)]), *dangers]
         return ["\n".join(lines)] if lines else []
 
     def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -385,8 +386,12 @@ class Plan(PrintFormats, Tabular):
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The dangers first, then the rows that change something."""
+        return [*self._alerts(page), *self._rows_to_show()]
+
+    def _rows_to_show(self) -> Iterable[Block]:
+        """The rows that change something, where there are any."""
         rows = self._shown_rows()
-        return [*self._alerts(page), *[rows] * bool(rows.num_rows)]
+        return [rows] if rows.num_rows else []
 
     def _shown_rows(self) -> pa.Table:
         """The rows that change something, or that are refused; the others are counted."""
@@ -505,6 +510,11 @@ def _shown_on(page: Page) -> int | None:
     return None if page.rows is None else advice.SHOWN
 
 
+def refused_line(change: Change) -> str:
+    """A row that the broker refuses, and its reason."""
+    return printable(f"✗ {change.resource} {change.key}: {change.refusal.message or change.refusal}")
+
+
 def applied_by(plan: Plan, way: Sentence) -> Plan:
     """The same plan, which says below it what applies it."""
     return replace(plan, _applied_by=way)
@@ -522,7 +532,7 @@ def with_head(plan: Plan, **fields: Any) -> Plan:
 
 def bound(plan: Plan, live: LiveCluster, told: Advice | None = None, about: str = "") -> Plan:
     """The same plan, tied to a cluster, with the advice on it; `about` has what is known of the cluster."""
-    return replace(plan, _live=live, _advice=told or plan._advice, _about=about)
+    return replace(plan, _live=live, _advice=told or plan._advice, _about=about or plan._about)
 
 
 def live_of(plan: Plan) -> LiveCluster | None:

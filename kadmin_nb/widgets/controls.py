@@ -192,6 +192,7 @@ class Confirmations:
 
     def type(self, key: str, text: str) -> None:
         """Fill the field of a key."""
+        self.add([key])
         self._fields[key].value = text
 
 

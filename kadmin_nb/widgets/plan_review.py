@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Conflict, Dangerous, Hinted, printable
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page, Title
+from ..frames.meanings import in_unit
 from ..hints import Option, Verb, Way, magic, python, short_id
-from ..model.changes import SKIPPED, Outcome
+from ..model.changes import SKIPPED, Change, Edit, Outcome, Target
+from ..model.findings import row_words
+from ..plans.advice import SHOWN
+from ..plans.advice.quota_dangers import meant
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
 from ..plans.outcomes import ApplyResult, Outcomes
-from ..plans.plan import live_of
+from ..plans.plan import dangers_of, live_of, refused_line
 from ..plans.planning import let_through
 from ..plans.stage import origin_of
 from .panel import Panel, hear_interrupts
@@ -31,9 +36,11 @@ _BUTTONS = {"apply": "Resume", "rollback": "Roll back", "verify": "Verify"}
 """The buttons for the verbs of hints; those that say *apply* are of plans that were begun."""
 
 
-def clicks(way: Way) -> str:
-    """A way to help oneself, spelled for somebody who looks at a review."""
+def clicks(way: Way) -> str | None:
+    """A way to help oneself, spelled for somebody who looks at a review; None where its button says it."""
     if isinstance(way, Verb):
+        if way.words.endswith(" apply"):
+            return None
         return next((_BUTTONS[word] for word in way.words.split() if word in _BUTTONS), magic(way))
     return _typed(way)
 
@@ -67,11 +74,13 @@ class PlanReview(Panel):
         self.impact = None if options.usage is None else plan.impact(options.usage)
         self.plan = plan if self.impact is None else plan._with_impact(self.impact)
         self.options = options
-        self.dangers = self.plan.dangers().to_arrow().to_pylist()
+        self.dangers = dangers_of(self.plan)
         self.outcomes: Outcomes | None = None
         self._conflicts: Tabular | None = None
         self._has_changed, self._undone_by = False, ""
         self.next: PlanReview | None = None
+        self.back: Any = None
+        self._can_apply = not plan._refused and not all(change.is_done for change in plan.changes)
         self.origin = origin_of(plan)
         self.staged = None if self.origin is None else self.origin.staged
         self._work = Work(f"kadmin-nb plan {short_id(plan.id)}", self._failed, self._refresh)
@@ -107,14 +116,17 @@ class PlanReview(Panel):
 
         hear_interrupts(stop_all)
         self._controls = controls
-        self.confirmations = Confirmations(dict.fromkeys(row["allow"] for row in self.dangers))
+        self.confirmations = Confirmations(())
         self.copies = PlanCopies(self.plan, lambda: self._allowed, lambda: self._policies)
         self.buttons = self._make_buttons()
-        self.reason = controls.text("why", width="24em", label="reason")
+        self.reason = controls.text("kept in the journal", width="24em", label="reason")
+        self._ways: list[Any] = []
+        self._alerts = controls.column(*self._lines_with_ways())
         self._bar, self._status, self._below = controls.progress(), StatusLine(), StatusLine()
         self._rows, self._notes = controls.column(), controls.paragraphs()
         self._place = controls.column(
             controls.paragraphs(Title(self._title())),
+            self._alerts,
             self._rows,
             self.confirmations.widget,
             controls.row(self.reason, *self.buttons),
@@ -145,10 +157,10 @@ class PlanReview(Panel):
         """Show the rows of the plan, or what became of them as soon as that is known."""
         if not self._is_built:
             return
-        outcomes, alerts = self.outcomes, self.plan._alerts(_PAGE)
-        blocks = self.plan._content(_PAGE) if outcomes is None else outcomes._content(_PAGE)
+        outcomes = self.outcomes
+        blocks = self.plan._rows_to_show() if outcomes is None else outcomes._content(_PAGE)
         if outcomes is not None and not outcomes.ok:
-            blocks = [*alerts, *blocks]
+            blocks = [*self.plan._alerts(_PAGE), *blocks]
         if self._conflicts is not None:
             blocks = [*self._conflicts._content(_PAGE), "", *blocks]
         before, self._rows.children = self._rows.children, parts_of(blocks)
@@ -156,6 +168,31 @@ class PlanReview(Panel):
             part.close()
         proof = [] if outcomes is None else outcomes._footer(_PAGE)
         self._controls.rewrite(self._notes, *proof, *self._footer(_PAGE))
+
+    def _lines_with_ways(self) -> Iterable[Any]:
+        """What stands above the rows: what a rollback leaves, and each row that is refused or dangerous beside what can
+        be done about it."""
+        plan, paragraphs = self.plan, self._controls.paragraphs
+        if plan._left_lines:
+            yield paragraphs("\n".join(plan._left_lines))
+        rows = [(refused_line(change), change, "") for change in plan._refused]
+        dangerous = ((f"! {danger.line}", plan.changes[danger.row - 1], danger.allowed_by) for danger in self.dangers)
+        rows += [(printable(line), change, "" if plan._refused else allow) for line, change, allow in dangerous]
+        for row in rows[:SHOWN]:
+            yield self._line_with_ways(*row)
+        if len(rows) > SHOWN:
+            yield paragraphs(f"! … and {len(rows) - SHOWN:,} more")
+
+    def _line_with_ways(self, line: str, change: Change, allow: str) -> Any:
+        button, ways = self._controls.button, _ways_out(change)
+        made = [button(label, partial(self.plan_again, instead)) for label, instead in ways.items()]
+        if allow and allow not in self.options.allowed:
+            made.append(button("Allow…", lambda: self.confirmations.add([allow]), hint="type its key and its name"))
+        self._ways += made
+        said = self._controls.paragraphs(line)
+        said.layout.flex = "1 1 30em"
+        of_line = self._controls.row(said, self._controls.row(*made))
+        return of_line.add_class("ks-bad")  # as a status line that is not well
 
     def _make_buttons(self) -> Sequence[Any]:
         button = self._controls.button
@@ -180,14 +217,17 @@ class PlanReview(Panel):
         is_done = outcomes is not None and outcomes.ok
         origin, is_undone = self.origin, bool(self._undone_by)
         is_staged = origin is not None and not origin.is_current and len(origin.stage) > 0
-        show(self._apply, not begun and not is_done and not self.plan._refused, enabled=not is_busy)
+        show(self._apply, self._can_apply and not begun and not is_done, enabled=not is_busy)
         show(self._resume, begun and not is_done, enabled=not is_busy)
         show(self._stop, is_busy, enabled=not self._work.is_stopping())
         show(self._verify, begun, enabled=not is_busy)
         show(self._rollback, self._has_changed and not is_undone, enabled=not is_busy)
         show(self._again, not is_done or is_undone or is_staged, enabled=not is_busy)
-        show(self.reason, bool(self.confirmations) and not self.plan.reason and not begun, enabled=not is_busy)
+        show(self.reason, bool(self.dangers) and not self.plan.reason and not begun, enabled=not is_busy)
         show(self.confirmations.widget, not is_done)
+        show(self._alerts, outcomes is None)
+        for way in self._ways:
+            way.disabled = is_busy
 
     def _show_progress(self) -> None:
         advance, is_busy = self._advance, self._work.is_busy
@@ -219,9 +259,10 @@ class PlanReview(Panel):
         """Show the plan that takes it back."""
         self._begin(lambda: self._open(self._live.rollback(self.plan)))
 
-    def plan_again(self) -> None:
-        """Show the plan of what is staged now, or of the same changes, on the cluster as it is now."""
-        self._begin(lambda: self._open(self._planned_again()))
+    def plan_again(self, instead: Mapping[Target, Edit | None] | None = None) -> None:
+        """Show the plan of what is staged now, or of the same changes, on the cluster as it is now; of some targets
+        with other edits, or left out."""
+        self._begin(lambda: self._open(self._planned_again(instead or {})))
 
     def wait(self, seconds: float | None = None) -> None:
         """Until what was begun is over."""
@@ -236,10 +277,14 @@ class PlanReview(Panel):
 
     def _carry_out(self) -> None:
         """Apply it. Who clicks is told at once who else is at work, and may click again."""
-        wait_lease = self.options.wait_lease or 0.0
-        reason = self.reason.value.strip() or self.options.reason
+        is_measured = self.impact is not None and self.impact.backtest is not None  # not of names alone
         options = replace(
-            self.options, allow=self._allowed, reason=reason, policy=self._policies, wait_lease=wait_lease
+            self.options,
+            allow=self._allowed,
+            reason=self.reason.value.strip() or self.options.reason,
+            policy=self._policies,
+            usage=self.options.usage if is_measured else None,
+            wait_lease=self.options.wait_lease or 0.0,
         )
         outcomes = self.plan.apply(options, progress=self._advanced, stop=self._work.is_stopping)
         self._take(outcomes)
@@ -265,24 +310,38 @@ class PlanReview(Panel):
         staged = () if self.origin is None else self.origin.staged.policies
         return list(dict.fromkeys([*self.options.policies, *staged]))
 
-    def _planned_again(self) -> Plan:
+    def _planned_again(self, instead: Mapping[Target, Edit | None]) -> Plan:
         reason, origin = self.reason.value.strip() or self.plan.reason, self.origin
+        if origin is not None and len(origin.stage):
+            origin.staged.put(instead)
+        else:
+            origin = None
         if origin is None or not len(origin.stage):
-            return self._live.plan_again(self.plan, reason)
+            return self._live.plan_again(self.plan, reason, instead)
         again = any(change.is_again for change in self.plan.changes)
         return origin.stage.plan(reason, allow_unknown=let_through(self.plan.changes), again=again)
 
     def _open(self, plan: Plan) -> None:
         """Show another plan in the same place, and the way back."""
-        rows = {f"{change.key} {change.resource}" for change in plan.changes}
-        allow = [words for words in self.options.allowed if words in rows]
+        same = {(change.target, change.old, change.after) for change in self.plan.changes}
+        rows = {row_words(c.key, c.resource): (c.target, c.old, c.after) in same for c in plan.changes}
+        typed = [words for words in self.confirmations.typed if rows.get(words)]
+        allow = [*typed, *(words for words in self.options.allowed if words in rows)]
         self.next = PlanReview(plan, replace(self.options, allow=allow))
         self.next.staged = self.staged
         back = self._controls.button(f"Back to plan {short_id(self.plan.id)}", self._close)
-        self.widget.children = (self._controls.row(back), self.next.widget)
+        self.next.back = self._controls.row(back)
+        self.widget.children = (self.next.back, self.next.widget)
+        self._show_way_back(False)
 
     def _close(self) -> None:
         self.widget.children = (self._place,)
+        self._show_way_back(True)
+
+    def _show_way_back(self, is_shown: bool) -> None:
+        """The way back to what was before this one: of several plans there is one."""
+        if self.back is not None:
+            self._controls.show(self.back, is_shown)
 
     @property
     def _live(self) -> LiveCluster:
@@ -321,17 +380,27 @@ class PlanReview(Panel):
         if outcomes is not None and outcomes is not self.outcomes:
             self._take(outcomes)
             self._settle(outcomes)
-        rows = [] if getattr(exc, "rows", None) is None else exc.rows.to_arrow().to_pylist()  # type: ignore[attr-defined]
-        if isinstance(exc, Dangerous):
-            self.confirmations.add(dict.fromkeys(row["allow"] for row in rows))
+        lines = _lines_of(exc)
+        if isinstance(exc, Dangerous) and exc.rows is not None:
+            rows = exc.rows.to_arrow().select(["row", "allow"]).to_pylist()
+            self.confirmations.add(row["allow"] for row in rows[:SHOWN])
+            lines = [REFUSED] if {row["row"] for row in rows} <= {danger.row for danger in self.dangers} else lines
         if isinstance(exc, Conflict):
             self._conflicts = exc.rows
             self._show_rows()
         self._is_begun, self._is_failed = self._live.states_so_far(self.plan) is not None, True
-        lines = _lines_of(exc)
-        if isinstance(exc, Dangerous) and {row["row"] for row in rows} <= {row["row"] for row in self.dangers}:
-            lines = [REFUSED]
         self._text = "\n".join([*([_told(outcomes)] if outcomes is not None else []), *lines])
+
+
+def _ways_out(change: Change) -> dict[str, dict[Target, Edit | None]]:
+    """What else can be done about a row, by the words of a button: what was probably meant, or nothing."""
+    ways: dict[str, dict[Target, Edit | None]] = {}
+    if (edit := meant(change)) is not None:
+        ways[f"Use {in_unit(change.key, edit.text)}"] = {change.target: edit}
+    if change.is_refused and change.meant:
+        other = Edit(change.op, change.resource, change.meant, change.wanted)
+        ways[printable(f"Use {change.meant}")] = {change.target: None, other.target: other}
+    return {**ways, "Leave out": {change.target: None}}
 
 
 def _told(outcomes: Outcomes) -> str:

@@ -71,13 +71,16 @@ def test_a_danger_is_confirmed_and_taken_back(
         notebook.run(number)
     page = notebook.page
     page.get_by_role("button", name="Apply", exact=True).wait_for()
+    _click(page, "Allow…")
+    page.get_by_label("type again").wait_for()
     _click(page, "Apply")
     notebook.wait_for_text(REFUSED)
-    assert notebook.text().count("to apply it anyway: type") == 1
+    assert notebook.text().count("with no other limit behind it") == 1
     notebook.picture("review-danger")
     page.get_by_label("reason").fill("the default is too low")
     _click(page, "Plan again")
     notebook.wait_for_text("reason: the default is too low")
+    _click(page, "Allow…")
     page.get_by_label("type again").last.fill(f"{KEY} client-id=<default>")
     _click(page, "Apply")
     page.get_by_role("cell", name="verified").first.wait_for(timeout=LONG)
@@ -94,6 +97,28 @@ def test_a_danger_is_confirmed_and_taken_back(
     stage.discard()
     stage.remove_quota(KEY, client_id=kn.DEFAULT)
     applied(stage.plan("a test")).raise_for_errors()
+
+
+def test_the_value_that_was_meant_is_used_by_a_click(
+    kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
+) -> None:
+    """It asked whether 5 MB/s were meant, and I had to type the line again."""
+    client, other = unique("app"), unique("other")
+    load = f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}"
+    staged = f"%kquota set {KEY}=5 client-id={client}\n%kquota set {KEY}=7 client-id={other}\n%kquota plan --review"
+    notebook = open_notebook([load, staged])
+    notebook.run(0)
+    notebook.run(1)
+    page = notebook.page
+    page.get_by_role("button", name="Use 5 MB/s", exact=True).click()
+    page.get_by_role("button", name="Use 5 MB/s", exact=True).wait_for(state="detached", timeout=LONG)
+    page.get_by_role("button", name="Leave out", exact=True).click()
+    notebook.wait_for_text("1 to set.")
+    notebook.picture("review-corrected")
+    _click(page, "Apply")
+    page.get_by_role("cell", name="verified").first.wait_for(timeout=LONG)
+    rows = cluster.quotas.describe(client_id=[client, other], strict=True).to_arrow().to_pylist()
+    assert [(row["client_id"], row["value"]) for row in rows] == [(client, 5e6)]
 
 
 def test_a_key_typed_again_and_apply_clicked_at_once(

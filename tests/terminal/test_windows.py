@@ -144,7 +144,7 @@ def test_a_plan_fits_eighty_columns(in_window, unique):
     code, said = in_window(80, *words)
     assert code == 0
     assert max(map(len, said)) <= 80
-    assert said[1].split() == ["who", "key", "applies", "now", "afterwards"]
+    assert said[1].split() == ["who", "key", "before", "after"]
     assert (said[2][0], said[2].split()[-5:]) == ("+", ["producer", "unlimited", "8", "MB/s", "▼"])
 
 

@@ -67,6 +67,19 @@ def usable(review: PlanReview) -> list[str]:
     return [b.description for b in review.buttons if b.layout.display != "none" and not b.disabled]
 
 
+def beside(review: PlanReview) -> list[str]:
+    """The buttons beside the lines about refused and dangerous rows."""
+    return [way.description for way in review._ways]
+
+
+def clicked(review: PlanReview, words: str) -> PlanReview:
+    """The review that a button beside a line leads to."""
+    next(way for way in review._ways if way.description == words).click()
+    review.wait(LONG)
+    assert review.next is not None, review.status
+    return review.next
+
+
 def states_of_rows(review: PlanReview) -> list[str | None]:
     """The state of each row, as far as anything of the plan was sent."""
     if review.outcomes is None:
@@ -76,5 +89,9 @@ def states_of_rows(review: PlanReview) -> list[str | None]:
 
 
 def shown(review: PlanReview) -> str:
-    """The rows, and what stands above them, as text."""
-    return unescape(re.sub("<[^>]+>", "\n", "".join(part.value for part in review._rows.children)))
+    """The rows, and what stands above them, as text; a line is followed by its buttons."""
+    above = [] if review._alerts.layout.display == "none" else review._alerts.children
+    lines = (getattr(part, "children", (part,))[0] for part in above)
+    return unescape(
+        re.sub("<[^>]+>", "\n", "".join(getattr(part, "value", "") for part in (*lines, *review._rows.children)))
+    )

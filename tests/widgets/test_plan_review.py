@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.stage import edits_of
 from kadmin_nb.widgets.plan_review import REFUSED, stop_all
 from tests.double import FakeKafka, faults
-from tests.widgets.reviewing import LONG, Bench, done, shown, states_of_rows, usable
+from tests.widgets.reviewing import LONG, Bench, beside, clicked, done, shown, states_of_rows, usable
 
 KEY = "producer_byte_rate"
 Unique = Callable[[str], str]
@@ -232,8 +233,8 @@ def test_what_was_stopped_and_rolled_back_is_resumed_only_when_its_rollback_is_n
     done(review, review.rollback)
     back = review.next
     assert back is not None
-    for row in back.dangers:
-        back.confirmations.type(row["allow"], row["allow"])
+    for danger in back.dangers:
+        back.confirmations.type(danger.allowed_by, danger.allowed_by)
     back_id = back.plan.id[:8]
     title = done(back, back.apply)
     assert (title.partition(";")[0], "\n" in title) == (f"plan {back_id}: 2 verified on 3 brokers", False)
@@ -260,13 +261,126 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     _lifted_for_all(bench)
     review = bench.review()
     row = f"{KEY} user=<default>"
-    assert f"to apply it anyway: type {row} and a reason." in shown(review)
+    assert "5 MB/s for everyone is removed, with no other limit behind it" in shown(review)
     assert done(review, review.apply) == REFUSED  # the danger, and what allows it, stand above the rows
     review.confirmations.type(row, row)
     assert "needs a reason" in done(review, review.apply)
     review.reason.value = "alice has left"
     assert "1 verified" in done(review, review.apply)
-    assert ("to apply it anyway" in shown(review), bench.limits()) == (False, {})
+    assert ("for everyone" in shown(review), bench.limits()) == (False, {})
+
+
+def _slip_beside_another(bench: Bench, unique: Unique) -> tuple[str, str]:
+    """A plan of a row without its unit, and one that is well."""
+    slip, other = unique("alice"), unique("bob")
+    bench.stage.set_quota(KEY, 5, user=slip)
+    bench.stage.set_quota(KEY, "7MB/s", user=other)
+    return f"user={slip}", f"user={other}"
+
+
+def test_the_value_that_was_meant_is_one_click_away(bench: Bench, unique: Unique) -> None:
+    """*Was 5MB/s meant?* it asked, and I had to go back to the cell, correct it, and plan and review again."""
+    slip, other = _slip_beside_another(bench, unique)
+    review = bench.review()
+    assert beside(review) == ["Use 5 MB/s", "Leave out", "Allow…"]
+    corrected = clicked(review, "Use 5 MB/s")
+    assert (beside(corrected), usable(corrected)) == ([], ["Apply", "Plan again"])
+    assert [edit.text for edit in edits_of(bench.stage).staged().values()] == ["5000000", "7000000"]
+    assert "2 verified" in done(corrected, corrected.apply)
+    assert (bench.limits(), len(bench.stage)) == ({slip: 5e6, other: 7e6}, 0)
+
+
+def test_a_dangerous_row_is_left_out_and_the_others_stay(bench: Bench, unique: Unique) -> None:
+    """One of forty rows was wrong; to leave it out I staged thirty-nine again."""
+    _, other = _slip_beside_another(bench, unique)
+    rest = clicked(bench.review("a reason"), "Leave out")
+    assert [str(change.resource) for change in rest.plan.changes] == [other]
+    assert (len(bench.stage), rest.plan.reason) == (1, "a reason")
+    done(rest, rest.apply)
+    assert bench.limits() == {other: 7e6}
+
+
+def test_the_last_row_is_left_out(bench: Bench, unique: Unique) -> None:
+    """I left the only row out, and got *nothing is staged* as an error."""
+    bench.stage.set_quota(KEY, 5, user=unique("alice"))
+    rest = clicked(bench.review(), "Leave out")
+    assert (len(rest.plan), rest.plan._counts, len(bench.stage)) == (0, "nothing to change.", 0)
+    assert usable(rest) == ["Plan again"]
+
+
+@pytest.mark.parametrize(("words", "limits"), [("Use 5 MB/s", [5e6, 7e6]), ("Leave out", [7e6])])
+def test_a_plan_that_is_not_staged_is_corrected_too(
+    bench: Bench, unique: Unique, words: str, limits: list[float]
+) -> None:
+    """A colleague's plan, from a file: its dangers had no buttons, or they lost its other rows."""
+    _slip_beside_another(bench, unique)
+    plan = bench.stage.plan("from a file")
+    bench.stage.discard()
+    review = bench.changes.bind(pickle.loads(pickle.dumps(plan))).review()
+    assert review.widget
+    corrected = clicked(review, words)
+    assert corrected.plan.reason == "from a file"
+    done(corrected, corrected.apply)
+    assert (sorted(bench.limits().values()), len(bench.stage)) == (limits, 0)
+
+
+def test_what_was_typed_stays_allowed_where_another_row_is_corrected(bench: Bench, unique: Unique) -> None:
+    """I allowed one row, left another one out, and had to type the first again."""
+    _, _ = _slip_beside_another(bench, unique)
+    bench.stage.set_quota(KEY, 6, user=(third := unique("carol")))
+    review = bench.review("they know")
+    assert beside(review) == ["Use 5 MB/s", "Leave out", "Allow…", "Use 6 MB/s", "Leave out", "Allow…"]
+    words = f"{KEY} user={third}"
+    review.confirmations.type(words, words)
+    rest = clicked(review, "Use 5 MB/s")
+    assert beside(rest) == ["Use 6 MB/s", "Leave out"]
+    assert "3 verified" in done(rest, rest.apply)
+    assert bench.limits()[f"user={third}"] == 6
+
+
+def test_a_row_that_the_broker_refuses_is_left_out(bench: Bench, unique: Unique) -> None:
+    """One topic of three was not there, and nothing of the plan could be applied."""
+    user = unique("alice")
+    bench.stage.set_quota(KEY, "5MB/s", user=user)
+    bench.stage.set_config("retention.ms", "1d", topic=unique("missing"))
+    review = bench.review()
+    assert beside(review) == ["Leave out"]
+    assert usable(review) == ["Plan again"]
+    rest = clicked(review, "Leave out")
+    assert "1 verified" in done(rest, rest.apply)
+
+
+def test_of_many_dangers_the_first_have_buttons_and_fields(bench: Bench, unique: Unique) -> None:
+    """A file without units, of ten thousand rows: the page had ten thousand fields, and hung."""
+    for number in range(50):
+        bench.stage.set_quota(KEY, 5, user=unique(f"user-{number}"))
+    review = bench.review("they know")
+    assert len(beside(review)) == 3 * 20
+    assert shown(review).count("Was 5MB/s meant?") == 20
+    assert "! … and 30 more" in " ".join(shown(review).split())
+    assert len(review.confirmations) == 0
+    assert done(review, review.apply) == REFUSED
+    assert len(review.confirmations) == 20
+
+
+def test_names_of_clients_alone_do_not_stop_an_apply(bench: Bench, unique: Unique) -> None:
+    """With `--impact` of names, which is no usage, Apply said that columns are missing."""
+    bench.stage.set_quota(KEY, "5MB/s", user=(user := unique("alice")))
+    review = bench.review(usage=pa.table({"user": [user], "client_id": ["app"]}))
+    assert "1 client gets it" in shown(review)
+    assert "1 verified" in done(review, review.apply)
+
+
+def test_of_several_plans_there_is_one_way_back(bench: Bench, unique: Unique) -> None:
+    """Three rows corrected: three lines *Back to plan* stood on top of each other."""
+    _slip_beside_another(bench, unique)
+    review = bench.review()
+    first = clicked(review, "Use 5 MB/s")
+    done(first, first.plan_again)
+    assert first.next is not None
+    assert (first.back.layout.display, first.next.back.layout.display) == ("none", None)
+    first.next.back.children[0].click()
+    assert (first.back.layout.display, first.widget.children) == (None, (first._place,))
 
 
 def test_a_key_alone_allows_nothing(bench: Bench) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from ...admin.ports import Kafka
-from ...model.changes import Change, Target
+from ...model.changes import Change, Edit, Target
 from ...model.entity import Entity
 from ...model.figures import digits, seconds
 from ...model.findings import DANGER, Finding
 from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
-from ...model.quota_keys import readable
+from ...model.quota_keys import readable, text_of
 from ..observed_state import LookOptions, ObservedState, add_quotas, of_place, quota_values
 from .config_dangers import QUOTA
 
@@ -162,6 +162,16 @@ def _way(key: str, before: float, after: float) -> str:
 
 def _question(key: str, after: float) -> str:
     """The slip that it probably is."""
-    if key in _BYTE_RATES and after < 1000:
-        return f"Was {after:g}MB/s meant?"
-    return "Was a unit forgotten?"
+    return f"Was {after:g}MB/s meant?" if _lacks_unit(key, after) else "Was a unit forgotten?"
+
+
+def _lacks_unit(key: str, after: float) -> bool:
+    """True of a rate of bytes that would be an ordinary one in MB/s."""
+    return key in _BYTE_RATES and after < 1000
+
+
+def meant(change: Change) -> Edit | None:
+    """The edit that was probably meant in place of a dangerous row: 5 MB/s where it sets 5 B/s."""
+    if change.after is None or not _lacks_unit(change.key, float(change.after)):
+        return None
+    return Edit(change.op, change.resource, change.key, text_of(float(change.after) * 1e6))
