@@ -13,6 +13,7 @@ from functools import cached_property
 from ..errors import KadminError, UsageError, printable, printable_lines
 from ..frames import schemas
 from ..frames.blocks import Block, Title
+from ..frames.meanings import word
 from ..hints import magic
 from ..model import config_values
 from ..model.changes import DELETE, SET, Change, Edit, Refusal, Target
@@ -25,8 +26,8 @@ from ..plans.advice import same_stores
 from ..plans.kinds import CONFIGS
 from ..plans.observed_state import ObservedState, ObservedValue, observed
 from ..secrets import FORMS, SHOWN, is_reference
-from .sheet import APPLIES, DANGER, REFUSED, STAGED, CellEditor, Mark
-from .staged_sheet import CellState, Judgement, Refused, ShownState
+from .sheet import APPLIES, REFUSED, CellEditor, Mark
+from .staged_sheet import CellState, Judgement, Refused, ShownState, verdict
 
 EMPTY = '""'
 """The text of a value that is set, and empty: an emptied cell resets."""
@@ -50,13 +51,14 @@ def row_name(resource: Configurable, key: str) -> str:
 class ConfigCell:
     """A config in a table. `below` are the texts that may apply once it has no value of its own, none if not known.
 
-    One that is not `is_read` was staged elsewhere: nobody has looked what it holds.
+    One that is not `is_read` was staged elsewhere: nobody has looked what it holds. `state` is what is typed there.
     """
 
     config: ConfigValue
     below: Collection[str | None] = ()
     refusal: Refusal | None = None
     is_read: bool = True
+    state: ShownState = None
 
     # -- facts
 
@@ -89,6 +91,13 @@ class ConfigCell:
         text = "" if self.is_secret else self.config.sent or ""
         is_strange = len(text) > LONGEST_EDITED or not text.isprintable()
         return "its value is too long, or has line ends or control characters: use %kconfig" if is_strange else ""
+
+    @property
+    def source(self) -> str:
+        """Where the value was set; of a resource that was not read, its error."""
+        if self.refusal is not None:
+            return self.refusal.code
+        return "" if self.config.source is None else word(self.config.source)
 
     @property
     def has_own(self) -> bool:
@@ -173,17 +182,20 @@ class ConfigCell:
 
     # -- edits to texts
 
-    def text(self, state: ShownState) -> str:
+    @property
+    def text(self) -> str:
         """The text of the cell; of a reset, the value that applies then."""
-        if state is None:
-            return self._standing()
-        if isinstance(state, Refused):
-            return state.text
-        if state.change.op == DELETE:
+        if self.state is None:
+            return "not read" if self.refusal is not None else self.standing
+        if isinstance(self.state, Refused):
+            return self.state.text
+        if self.state.change.op == DELETE:
             return self.fallback_text or ""
-        return self._shown(state.change.after or "") or EMPTY
+        return self._shown(self.state.change.after or "") or EMPTY
 
-    def _standing(self) -> str:
+    @property
+    def standing(self) -> str:
+        """The text of the value that stands without an edit."""
         if self.is_secret:
             return SHOWN if self.config.is_own else ""
         text = self.config.sent
@@ -192,19 +204,21 @@ class ConfigCell:
     def _shown(self, text: str) -> str:
         return with_unit(self.config.key, text)
 
-    def editor(self, row: int, column: int, state: ShownState) -> CellEditor:
+    def editor(self, row: int, column: int) -> CellEditor:
         """Its editor: a choice, a list, or a text; of a secret, one that begins with its reference, or empty."""
         if self.lock:
             return CellEditor(row, column, is_locked=True)
         choices = config_values.choices(self.config.resource.type, self.config.key, self.config.type)
         if choices and not self._is_list and self.has_own:
             choices = ("", *choices)
-        return CellEditor(row, column, choices, self._is_list, text=self._start(state))
+        return CellEditor(row, column, choices, self._is_list, text=self._start)
 
-    def _start(self, state: ShownState) -> str:
-        if isinstance(state, Refused):
-            return state.text
-        change = None if state is None else state.change
+    @property
+    def _start(self) -> str:
+        """The text that its editor begins with."""
+        if isinstance(self.state, Refused):
+            return self.state.text
+        change = None if self.state is None else self.state.change
         if self.is_secret:
             return (change.reference and change.wanted) or "" if change else ""
         if change is None:
@@ -213,56 +227,51 @@ class ConfigCell:
             return next(iter(self.below), None) or ""
         return change.after or ""
 
-    def mark(self, row: int, column: int, state: ShownState) -> Mark | None:
+    def mark(self, row: int, column: int) -> Mark | None:
         """Its mark, where it has one: the edit in words beside the value that stood, a refusal, or why it is locked."""
-        if isinstance(state, Refused):
-            return Mark(row, column, REFUSED, state.reason)
-        if state is None:
+        if self.state is None:
             kind = "" if self.is_set else APPLIES
             return Mark(row, column, kind, self.lock) if self.lock or kind else None
-        old = self._standing()[:LONGEST_OLD] if self.is_read else None
-        if state.change.is_refused:
-            return Mark(row, column, REFUSED, str(state.change.refusal), old)
-        note = f"{self.words(state)}; {state.danger}" if state.danger else self.words(state)
-        return Mark(row, column, DANGER if state.danger else STAGED, note, old)
+        kind, reason = verdict(self.state)
+        if kind != REFUSED and isinstance(self.state, Judgement):
+            reason = "; ".join(filter(None, [self.words(self.state.change), reason]))
+        return Mark(row, column, kind, reason, self.standing[:LONGEST_OLD] if self.is_read else None)
 
-    def words(self, state: Judgement) -> str:
+    def words(self, change: Change) -> str:
         """An edit as a sentence of its cell: `append compact`, `reset`."""
-        change = state.change
         if change.op == DELETE:
             then = self.fallback_text
             return f"reset: {then} applies then" if then else "reset: the value that applies then is not known here"
-        return f"{change.op} {self.text(state) if self.is_secret or change.op == SET else change.wanted}"
+        return f"{change.op} {self.text if self.is_secret or change.op == SET else change.wanted}"
 
 
 # -- a cell in words
 
 
-def config_lines(cell: ConfigCell, state: ShownState, documentation: str | None) -> tuple[str, str]:
+def config_lines(cell: ConfigCell, documentation: str | None) -> tuple[str, str]:
     """A config in two lines: its value and what the edit does, then what else is to be known, and Kafka's words."""
-    shown = cell.text(state)
-    was = f", was {cell.text(None) or 'not set'}" if state is not None and cell.is_read else ""
-    first = f"{cell.config.resource}, {cell.config.key}: {shown or 'not set'}{was}"
-    described = [" ".join((documentation or "").split())]
-    sentences = [sentence for sentence in config_sentences(cell, state) if not sentence.startswith("Staged: set")]
-    return printable(first), printable(" ".join(filter(None, [*sentences, *described])))
+    was = f", was {cell.standing or 'not set'}" if cell.state is not None and cell.is_read else ""
+    first = f"{cell.config.resource}, {cell.config.key}: {cell.text or 'not set'}{was}"
+    sentences = [sentence for sentence in config_sentences(cell) if not sentence.startswith("Staged: set")]
+    return printable(first), printable(" ".join([*sentences, *(documentation or "").split()]))
 
 
-def config_details(cell: ConfigCell, state: ShownState, documentation: str | None) -> list[Block]:
+def config_details(cell: ConfigCell, documentation: str | None) -> list[Block]:
     """The sentences on a config, every place with a value of it, and Kafka's description."""
-    blocks: list[Block] = [Title(printable(cell.name)), "\n".join(map(printable, config_sentences(cell, state)))]
+    blocks: list[Block] = [Title(printable(cell.name)), "\n".join(map(printable, config_sentences(cell)))]
     rows: list[dict[str, object]] = [{"source": s.source, "key": s.key, "value": s.text} for s in cell.config.synonyms]
     if rows:  # the one that applies first; of a secret the places alone
         blocks.append(schemas.table(schemas.CONFIGS, rows).select(["source", "key", "value"]))
     return [*blocks, printable_lines(documentation)] if documentation else blocks
 
 
-def config_sentences(cell: ConfigCell, state: ShownState) -> Iterator[str]:
+def config_sentences(cell: ConfigCell) -> Iterator[str]:
     """What is staged there, and what one has to know of the config."""
+    state = cell.state
     if isinstance(state, Refused):
         yield f"Not staged: {state.reason}"
     elif state is not None:
-        yield f"Staged: {cell.words(state)}."
+        yield f"Staged: {cell.words(state.change)}."
         if state.change.is_refused:
             yield f"Refused: {state.change.refusal}"
         if state.danger:

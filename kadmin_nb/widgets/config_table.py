@@ -19,11 +19,13 @@ from ..frames import schemas
 from ..model.changes import Refusal
 from ..model.config_fallback import in_effect, in_unit_of, synonyms_below
 from ..model.config_values import ConfigValue
-from ..model.resources import OWN_SOURCE, Resource, Source
+from ..model.grammar import Word
+from ..model.resources import OWN_SOURCE, WORDS, Resource, Source
 from ..plans.advice.fallback import Values, fallback_texts, fallback_values, own_keys
 from ..plans.kinds.config_changes import ROOT_LOGGER
 from ..plans.observed_state import ObservedState, observed
 from .config_cells import ConfigCell, row_name
+from .staged_sheet import fits_choices
 
 ConfigTarget = tuple[Resource, str]
 """A resource and a config key: a row."""
@@ -48,9 +50,6 @@ class ConfigTable:
     is_whole: bool = False
     added: Collection[ConfigTarget] = ()
 
-    def __len__(self) -> int:
-        return int(self.configs.num_rows)
-
     @cached_property
     def resources(self) -> pa.Array:
         """The resource of each row, as it is typed."""
@@ -70,8 +69,23 @@ class ConfigTable:
         names = pc.binary_join_element_wise(self.resources, self.keys, " ")
         return pc.if_else(pc.equal(self.keys, ""), self.resources, names)
 
+    @property
+    def sources(self) -> pa.Array:
+        """Where the value of each row was set."""
+        return self._text("source").combine_chunks()
+
+    @property
+    def is_chosen(self) -> np.ndarray:
+        """A flag for each row: all of them are shown."""
+        return np.ones(self.configs.num_rows, dtype=bool)
+
+    @property
+    def rank(self) -> np.ndarray:
+        """What is set stands above what is not."""
+        return np.where(self.is_own, 0, 1)
+
     @cached_property
-    def is_set(self) -> np.ndarray:
+    def is_own(self) -> np.ndarray:
         """A flag for each row whose value was set on the resource itself, or that was not read."""
         types, sources = self._text("resource_type"), self._text("source")
         is_set = pc.is_valid(self.configs["error"])
@@ -80,31 +94,28 @@ class ConfigTable:
         of_all = pc.and_(pc.equal(self._text("resource_name"), ""), pc.equal(sources, Source.ALL_BROKERS))
         return np.asarray(pc.or_(is_set, pc.fill_null(of_all, False)), dtype=bool)
 
-    def position(self, name: str) -> int | None:
-        """The row of that name; None where there is none."""
-        return self._positions.get(name)
+    def name_of(self, target: ConfigTarget) -> str:
+        """The name of the row of a target."""
+        return row_name(*target)
 
-    def differences(self, other: ConfigTable) -> int:
-        """The rows that are set, or set otherwise, in one of the two alone."""
-        return len({name for name, _ in {*self._set_values()} ^ {*other._set_values()}})
+    def rows_of(self, names: Iterable[str]) -> dict[str, int]:
+        """The rows of those of the names that have one."""
+        return {name: self._positions[name] for name in names if name in self._positions}
 
-    def _set_values(self) -> Iterable[tuple[str, str | None]]:
-        rows = pa.array(np.flatnonzero(self.is_set))
-        values = self._text("value").combine_chunks().take(rows).to_pylist()
-        return zip(self.names.take(rows).to_pylist(), values, strict=True)
+    def by_name(self) -> pa.Table:
+        """What is set, by resource and key."""
+        return pa.table({"name": self.names, "value": self._text("value")}).filter(pa.array(self.is_own))
 
-    def rows_of(self, names: Iterable[str]) -> list[int]:
-        """The rows of these names.
-
-        Raises
-        ------
-        UsageError
-            There is none of that name.
-        """
-        names = [*names]
-        if strange := next((name for name in names if name not in self._positions), None):
-            raise UsageError(f"there is no row {strange}", hint="It may have been removed: read again.")
-        return [self._positions[name] for name in names]
+    def fits(self, word: Word) -> pa.Array:
+        """A flag for each row that a word fits."""
+        if word.name != "key" and word.name not in WORDS:
+            hint = f"One of {', '.join(f'{word}=…' for word in WORDS)}, key~=*.ms, or any part of a row's name."
+            raise UsageError(f"{word.name} is not a type of resource", hint=hint)
+        names = self.configs["key" if word.name == "key" else "resource_name"]
+        is_empty = pc.equal(names, "")
+        fits = fits_choices(names, word, is_empty, pc.invert(is_empty)).combine_chunks()
+        is_of_type = word.name == "key" or pc.equal(self._text("resource_type"), WORDS[word.name]).combine_chunks()
+        return pc.and_(fits, is_of_type)
 
     @cached_property
     def _positions(self) -> Mapping[str, int]:
@@ -120,10 +131,10 @@ class ConfigTable:
         columns = (column.to_pylist() for column in names.columns)
         return [(Resource(kind, name), key or "") for kind, name, key in zip(*columns, strict=True)]
 
-    def with_rows(self, targets: Collection[ConfigTarget]) -> ConfigTable:
-        """The same with rows above it for keys that were not read; their types are those of the key elsewhere."""
-        above = schemas.table(schemas.CONFIGS, [self._unread_row(*target) for target in targets])
-        configs = pa.concat_tables([above.cast(self.configs.schema), self.configs])
+    def with_rows(self, targets: Iterable[ConfigTarget]) -> ConfigTable:
+        """The same with rows below it for keys that were not read; their types are those of the key elsewhere."""
+        below = schemas.table(schemas.CONFIGS, [self._unread_row(*target) for target in targets])
+        configs = pa.concat_tables([self.configs, below.cast(self.configs.schema)])
         return replace(self, configs=configs, added={*self.added, *targets})
 
     def observed_state(self, targets: Collection[ConfigTarget]) -> ObservedState:
@@ -136,7 +147,7 @@ class ConfigTable:
         )
         roots = ((r, ROOT_LOGGER) for r in resources if r.type == "BROKER_LOGGER" and ROOT_LOGGER in listed[r])
         rows = self.rows_of(row_name(*target) for target in {*targets, *roots})
-        for cell in self.cells(rows):
+        for cell in self.cells([*rows.values()]):
             target = cell.config.resource, cell.config.key
             state.below[target] = cell.below
             if cell.is_listed:
@@ -167,8 +178,8 @@ class ConfigTable:
 
     def _below(self, config: ConfigValue) -> Collection[str | None]:
         if config.resource.type == "BROKER_LOGGER":
-            root = self.position(row_name(config.resource, ROOT_LOGGER))
-            return () if root is None else self.configs["value"].slice(root, 1).to_pylist()
+            roots = self.rows_of([row_name(config.resource, ROOT_LOGGER)]).values()
+            return list(self.configs["value"].take(pa.array(roots, pa.int64())).to_pylist())
         if config.is_sensitive:
             return (config.inherited_text,) if config.is_own and config.inherited is not None else ()
         if texts := self._fallback_texts(config):
@@ -179,9 +190,9 @@ class ConfigTable:
         """The text below it as its own row tells, and the rows of the keys that stand in for its own."""
         if not config.synonyms or config.resource.is_default_broker:
             return () if config.inherited is None else (config.inherited_text,)
-        names = (row_name(config.resource, key) for key in own_keys(config.key) if key != config.key)
-        rows = [row for name in names if (row := self.position(name)) is not None]
-        stand_ins = [ConfigValue.of(row) for row in self.configs.take(pa.array(rows, pa.int64())).to_pylist()]
+        rows = self.rows_of(row_name(config.resource, key) for key in own_keys(config.key) if key != config.key)
+        taken = self.configs.take(pa.array(rows.values(), pa.int64()))
+        stand_ins = map(ConfigValue.of, taken.to_pylist())
         return fallback_texts(config.resource, config.key, {value.key: value for value in (config, *stand_ins)})
 
 
@@ -242,7 +253,7 @@ class ConfigReader:
 
     def _below(self, table: ConfigTable) -> Values:
         """The fallbacks that the rows of what is set do not tell; none where they cannot be read."""
-        cells = table.cells(np.flatnonzero(table.is_set))
+        cells = table.cells(np.flatnonzero(table.is_own))
         set_values = [cell.config for cell in cells if cell.has_own and not cell.below and not cell.is_secret]
         try:
             return fallback_values(self._kafka, [(value.resource, value.key) for value in set_values])

@@ -25,7 +25,7 @@ from ..model.grammar import LEFT_OUT
 from ..model.resources import Resource
 from ..plans.stage import Stage, edits_of
 from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, non_null_column, read_columns
-from .config_cells import config_details, config_lines
+from .config_cells import ConfigCell, config_details, config_lines
 from .config_sheet import ConfigSheet
 from .config_table import ConfigReader, ConfigTable, plain_text
 from .panel import Panel
@@ -37,11 +37,10 @@ from .staged_sheet import StagedSheet
 if TYPE_CHECKING:
     from ..plans.plan import Plan
 
-SheetType = TypeVar("SheetType", bound=StagedSheet[Any])
+SheetType = TypeVar("SheetType", bound=StagedSheet[Any, Any])
 
 CONFIGS_LABEL = "the configs"
 CHOOSE = "Choose a cell to see what applies."
-MOVED = "The rows have changed: choose the cell again to see what applies."
 
 
 class Editor(Panel, Generic[SheetType]):
@@ -59,12 +58,24 @@ class Editor(Panel, Generic[SheetType]):
         """Show the rows as they are on the cluster now; what is staged stays."""
 
     @abstractmethod
-    def lines(self) -> Sequence[str]:
-        """The cell in focus in two lines, as far as plans can say before they are made."""
+    def _say(self, cell: Any) -> Sequence[str]:
+        """A cell in two lines, as far as plans can say before they are made."""
 
     @abstractmethod
+    def _explain(self, cell: Any) -> list[Block]:
+        """All that is to be said of a cell."""
+
+    def lines(self) -> Sequence[str]:
+        """The cell in focus in two lines."""
+        return [CHOOSE] if (cell := self._chosen()) is None else self._say(cell)
+
     def remarks(self) -> list[Block]:
         """All that is to be said of the cell in focus."""
+        return [CHOOSE] if (cell := self._chosen()) is None else self._explain(cell)
+
+    def _chosen(self) -> Any:
+        """The cell in focus; None where none is, or its row has moved."""
+        return None if self._focus is None else self.sheet.cell(*self._focus)
 
     def to_arrow(self) -> pa.Table:
         """The rows as they were read, without what is staged."""
@@ -223,7 +234,7 @@ class QuotaEditor(Editor[QuotaSheet]):
         return [self._new]
 
     def read_again(self) -> Result:
-        return self.sheet.read(self._read())
+        return self.sheet.read_stored(self._read())
 
     def _add(self) -> None:
         """Add the row that was typed, and go to its first cell."""
@@ -240,31 +251,13 @@ class QuotaEditor(Editor[QuotaSheet]):
         self._grid.move_to(position, columns[0])
         self._grid.notify(Result(f"{entity}: type a limit"))
 
-    def _chosen(self) -> tuple[Entity, str] | str:
-        """The cell in focus; else the sentence why there is none."""
-        name, key = self._focus or ("", "")
-        if not any(column.name == key and column.is_editable for column in self.sheet.columns):
-            return CHOOSE
-        try:
-            return Entity.parse(name), key
-        except UsageError:  # the short form of a long name, of a row that has moved meanwhile
-            return MOVED
+    def _say(self, cell: QuotaCell) -> Sequence[str]:
+        stored = self.sheet.stored
+        return quota_lines(cell, advice(cell, stored.quotas, self.sheet.changes(), stored.brokers))
 
-    def _advice(self, cell: QuotaCell) -> list[str]:
-        return advice(cell, self.sheet.stored.quotas, self.sheet.changes(), self.sheet.stored.brokers)
-
-    def lines(self) -> Sequence[str]:
-        if isinstance(chosen := self._chosen(), str):
-            return [chosen]
-        cell = self.sheet.cell(*chosen)
-        return quota_lines(cell, self._advice(cell))
-
-    def remarks(self) -> list[Block]:
-        if isinstance(chosen := self._chosen(), str):
-            return [chosen]
-        entity, key = chosen
-        said: list[Block] = [Title(f"{key} of {entity}"), "\n".join(self.lines())]
-        user, client_id = entity.get("user"), entity.get("client-id") or ""
+    def _explain(self, cell: QuotaCell) -> list[Block]:
+        said: list[Block] = [Title(f"{cell.key} of {cell.entity}"), "\n".join(self._say(cell))]
+        user, client_id = cell.entity.get("user"), cell.entity.get("client-id") or ""
         if self._answer is None or not isinstance(user, str) or not isinstance(client_id, str):
             return said
         return [*said, *self._answer(user, client_id)._blocks(NOTEBOOK)]
@@ -298,19 +291,14 @@ class ConfigEditor(Editor[ConfigSheet]):
     def read_again(self) -> Result:
         return self.sheet.read(self._reader.read())
 
-    def lines(self) -> Sequence[str]:
-        return self._said(config_lines) or ["Choose a row to see where its value comes from."]
+    def _say(self, cell: ConfigCell) -> Sequence[str]:
+        return config_lines(cell, self._documentation(cell))
 
-    def remarks(self) -> list[Block]:
-        return [*(self._said(config_details) or self.lines())]
+    def _explain(self, cell: ConfigCell) -> list[Block]:
+        return config_details(cell, self._documentation(cell))
 
-    def _said(self, say: Callable[..., Sequence[Any]]) -> Sequence[Any]:
-        """What is said of the config in focus; nothing where none is."""
-        focused = self.sheet.cell(self._focus[0]) if self._focus else None
-        if focused is None:
-            return []
-        cell, state = focused
-        return say(cell, state, self._reader.documentation(cell.config.resource, cell.config.key))
+    def _documentation(self, cell: ConfigCell) -> str | None:
+        return self._reader.documentation(cell.config.resource, cell.config.key)
 
 
 # -- the editors of a cluster, and of a frame

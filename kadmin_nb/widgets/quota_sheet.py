@@ -5,15 +5,16 @@ An empty cell says what applies to the clients of its entity, a set one whether 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import KadminError, UsageError
+from ..errors import KadminError
 from ..frames.blocks import NAME, NUMBER
 from ..model.changes import DELETE, SET, Change, Edit
 from ..model.entity import Entity
@@ -26,13 +27,11 @@ from ..plans.observed_state import ObservedState, ObservedValue
 from ..plans.stage import Stage
 from ..resolution.rules import Effective, Name, Stored, entity_at, reaches, resolve_client
 from ..resolution.shadows import comes_first
-from .quota_table import Peaks, QuotaTable, StoredQuotas, differences, keys_of
-from .sheet import DANGER, REFUSED, SHADOWED, STAGED, Arrangement, CellEditor, CellText, Column, Mark, Page, Result
-from .staged_sheet import AddedRow, CellState, Refused, ShownState, StagedSheet, States, matching
+from .quota_table import Peaks, QuotaTable, QuotaTarget, StoredQuotas, keys_of
+from .sheet import SHADOWED, Arrangement, CellEditor, CellText, Column, Mark, Result
+from .staged_sheet import CellState, Refused, ShownState, StagedSheet, verdict
 
 ENTITY = "entity"
-QuotaTarget = tuple[Entity, str]
-"""An entity and a quota key: a cell."""
 
 
 def client_of(entity: Entity) -> tuple[Name, Name]:
@@ -56,37 +55,23 @@ def limit_text(effective: Effective) -> str:
     return "unlimited" if effective.value is None else readable(effective.key, effective.value)
 
 
-def read_text(target: QuotaTarget, text: str, stored: float | None) -> CellState:
-    """The edit that a text means, or its refusal; nothing where it says what is stored."""
-    entity, key = target
-    if not text.strip():
-        return None if stored is None else Edit(DELETE, entity, key)
-    try:
-        value = parse_value(key, text.strip())
-    except KadminError as exc:
-        return Refused(text, exc.in_one_line())
-    edit = Edit(SET, entity, key, text_of(value))
-    if misfit := QUOTAS.misfit(edit):
-        return Refused(text, misfit.message or misfit.code)
-    return None if value == stored else edit
-
-
-class QuotaCell(NamedTuple):
-    """A cell: what is stored, what is typed, and the limits that count for it."""
+@dataclass
+class QuotaCell:
+    """A cell: what is stored, what is typed, the limits that count for it, and what was used of them."""
 
     entity: Entity
     key: str
     stored: float | None
-    state: ShownState
-    limits: Stored
-    peaks: Peaks
+    state: ShownState = None
+    limits: Stored = field(default_factory=dict)
+    peaks: Peaks = field(default_factory=dict)
 
     @property
     def old(self) -> str:
         """The stored value as a cell shows it; empty where none is."""
         return "" if self.stored is None else readable(self.key, self.stored)
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The text of the cell."""
         if isinstance(self.state, Refused):
@@ -94,55 +79,66 @@ class QuotaCell(NamedTuple):
         after = self.limits.get((self.entity, self.key))
         return "" if after is None else readable(self.key, after)
 
-    @property
+    @cached_property
     def applies(self) -> Effective:
         """What applies to its clients."""
         return applying(self.limits, self.entity, self.key)
 
-    @property
-    def used(self) -> float | None:
-        """The most that was used of the limit that applies, in its unit; None where that is not known.
+    @cached_property
+    def used(self) -> tuple[float, float] | None:
+        """The most that was used of the limit that applies, in its unit and in percent; None where that is not known.
 
         A default is a template of many buckets: of one of these nothing is said.
         """
         is_exact = all(isinstance(name, str) for _, name in self.entity.parts)
-        bucket = self.applies.bucket if is_exact and self.peaks else None
-        return None if bucket is None else self.peaks.get((self.key, *bucket))
+        if not (self.peaks and is_exact and self.applies.bucket and self.applies.value):
+            return None
+        used = self.peaks.get((self.key, *self.applies.bucket))
+        return None if used is None else (used, 100 * used / self.applies.value)
 
-    @property
-    def percent_used(self) -> float | None:
-        """That in percent of the limit."""
-        used = self.used
-        return None if used is None or not (limit := self.applies.value) else 100 * used / limit
-
-    @property
+    @cached_property
     def first(self) -> Entity | None:
         """The entity whose limit comes first for all its clients that send a client-id."""
         return comes_first(self.limits, self.entity, self.key) if self.text else None
 
+    @cached_property
+    def is_locked(self) -> bool:
+        """True if an entity of its type cannot have the key."""
+        return QUOTAS.misfit(Edit(SET, self.entity, self.key)) is not None
+
+    def read(self, text: str) -> CellState:
+        """The edit that a typed text means, or its refusal; None where it says what is stored."""
+        if not text.strip():
+            return None if self.stored is None else Edit(DELETE, self.entity, self.key)
+        try:
+            value = parse_value(self.key, text.strip())
+        except KadminError as exc:
+            return Refused(text, exc.in_one_line())
+        edit = Edit(SET, self.entity, self.key, text_of(value))
+        if misfit := QUOTAS.misfit(edit):
+            return Refused(text, misfit.message or misfit.code)
+        return None if value == self.stored else edit
+
     def mark(self, row: int, column: int) -> Mark | None:
         """Its mark, where it has one."""
-        mark, percent = self._mark(row, column), self.percent_used
-        return mark if percent is None else replace(mark or Mark(row, column, ""), used=round(percent))
+        kind, note, old, applied, used = "", "", None, "", self.used and round(self.used[1])
+        if not self.text and not self.is_locked:
+            applied = limit_text(self.applies)
+            note = "" if self.applies.entity is None else f"set on {self.applies.entity}"
+        if self.state is not None:
+            (kind, reason), old = verdict(self.state), self.old
+            note = reason or note
+        elif self.first is not None:
+            kind, note = SHADOWED, f"{self.first} ({limit_text(self.applies)}) comes first"
+        has_one = kind or applied or used is not None
+        return Mark(row, column, kind, note, old, applied, used) if has_one else None
 
-    def _mark(self, row: int, column: int) -> Mark | None:
-        state, instead, note = self.state, "", ""
-        if not self.text and QUOTAS.misfit(Edit(SET, self.entity, self.key)) is None:
-            applies = self.applies
-            instead, note = limit_text(applies), "" if applies.entity is None else f"set on {applies.entity}"
-        if isinstance(state, Refused):
-            return Mark(row, column, REFUSED, state.reason, self.old or None)
-        if state is not None and state.change.is_refused:
-            return Mark(row, column, REFUSED, str(state.change.refusal), self.old)
-        if state is not None:
-            kind = STAGED if state.danger is None else DANGER
-            return Mark(row, column, kind, state.danger or note, self.old, instead)
-        if (first := self.first) is not None:
-            return Mark(row, column, SHADOWED, f"{first} ({limit_text(self.applies)}) comes first")
-        return Mark(row, column, "", note, None, instead) if instead else None
+    def editor(self, row: int, column: int) -> CellEditor | None:
+        """That there is none, where the entity cannot have the key."""
+        return CellEditor(row, column, is_locked=True) if self.is_locked else None
 
 
-class QuotaSheet(StagedSheet[Entity]):
+class QuotaSheet(StagedSheet[Entity, QuotaCell]):
     """Quotas as they are stored, with what is staged for them."""
 
     kind = QUOTAS
@@ -151,62 +147,36 @@ class QuotaSheet(StagedSheet[Entity]):
     what_rows_are = "quotas"
     filter_words = "alice, team-*"
     own_choice = "shadowed"
+    _table: QuotaTable
 
     def __init__(self, stored: StoredQuotas, stage: Stage) -> None:
-        super().__init__(stage)
-        self.stored = stored
-        self._keys = tuple(keys_of(stored.quotas))
-        self._table = QuotaTable.of(stored, self._keys)
-        self._order = np.flatnonzero(self._table.is_chosen)
-        self._added: set[Entity] = set()
-        self._gone: set[str] = set()
-        self._follow_stage()
+        super().__init__(QuotaTable.of(stored, keys_of(stored.quotas)), stage)
+        self._before, self._keys = self._table, tuple(self._table.values)
         used = {*stored.shown["key"].unique().to_pylist(), *(key for _, key in self._staged())}
         self.columns = tuple(_quota_columns(self._keys, used or {*self._keys}))
+
+    @property
+    def stored(self) -> StoredQuotas:
+        """The quotas as they were read last."""
+        return self._table.stored
 
     def to_arrow(self) -> pa.Table:
         return self.stored.shown
 
-    def page(self, first: int, count: int) -> Page:
-        with self._lock:
-            rows, names = self._rows(first, count), self.keys(first, count)
-            entities = [*map(Entity.parse, names)]
-            limits, states, peaks = self._limits(entities), self._shown_states(), self.stored.peaks
-            texts: list[list[str]] = [names]
-            marks: list[Mark] = []
-            for column, key in enumerate(self._keys, 1):
-                stored = [None if np.isnan(value) else value for value in self._table.values[key][rows].tolist()]
-                cells = [
-                    QuotaCell(entity, key, value, states.get((entity, key)), limits[key], peaks)
-                    for entity, value in zip(entities, stored, strict=True)
-                ]
-                texts.append([cell.text for cell in cells])
-                marks += filter(None, (cell.mark(row, column) for row, cell in enumerate(cells)))
-            return Page(first, names, texts, marks, [*_locked(entities, self._keys)], [*self._indented(rows, entities)])
+    def read_stored(self, stored: StoredQuotas) -> Result:
+        """Take quotas that were read anew; what is staged or refused stays."""
+        self._before = self._table
+        return self.read(QuotaTable.of(stored, self._keys))
 
-    def cell(self, entity: Entity, key: str) -> QuotaCell:
-        """One cell."""
-        with self._lock:
-            stored = self._values([(entity, key)])[entity, key]
-            state = self._shown_states().get((entity, key))
-            return QuotaCell(entity, key, stored, state, self._limits([entity]).get(key, {}), self.stored.peaks)
-
-    def edit(self, cells: Sequence[CellText]) -> Result:
-        """Take texts into cells; a row that somebody else has removed meanwhile comes back, without stored values."""
-        returned = {cell.key for cell in cells} & self._gone
-        result = super().edit(cells)
-        self._gone -= returned
-        if returned and result.ok:
-            return Result(f"{min(returned)} was removed by someone else meanwhile: this sets it again")
-        return result
+    def _known_names(self, names: Collection[str]) -> Set[str]:
+        just_removed = self._before.rows_of(names).keys()
+        return super()._known_names(names) | just_removed
 
     def add(self, entity: Entity) -> int:
         """A row for an entity, on top; the position of the one that it has already, where it does."""
         with self._lock:
-            name = str(entity)
-            if not self._table.chosen([name]):
-                self._do({(entity, ENTITY): AddedRow.ADDED})
-            row = self._table.rows_of([name])[name]
+            self._show_targets([(entity, ENTITY)])
+            row = self._table.rows_of([str(entity)])[str(entity)]
             if row not in self._order:
                 self._arrangement = Arrangement()
                 self._order = self._arranged(self._arrangement)
@@ -214,72 +184,41 @@ class QuotaSheet(StagedSheet[Entity]):
         self._changed()
         return position
 
-    def read(self, stored: StoredQuotas) -> Result:
-        with self._lock:
-            before, names_before = self.stored, self._chosen_names()
-            self.stored, self._judged = stored, None
-            self._table = QuotaTable.of(stored, self._keys)
-            self._order = np.flatnonzero(self._table.is_chosen)
-            self._show_targets([*((entity, ENTITY) for entity in self._added), *self._staged(), *self._refused])
-            self._gone |= names_before - self._chosen_names()
-            self._order = self._arranged(self._arrangement)
-        self._changed()
-        news = differences(before.quotas, stored.quotas)
-        return Result(f"reloaded: {news}" if news else "reloaded: nothing has changed")
-
-    def counts(self) -> dict[str, int]:
-        return {**super().counts(), "all": int(self._table.is_chosen.sum())}
-
     # -- rows
 
-    def _all_names(self) -> pa.ChunkedArray:
-        return self._table.entities[ENTITY]
+    def _cells(self, rows: np.ndarray, names: Sequence[str]) -> Iterator[Sequence[str | QuotaCell]]:
+        entities = [*map(Entity.parse, names)]
+        limits, states, peaks = self._limits(entities), self._shown_states(), self.stored.peaks
+        yield names
+        for key in self._keys:
+            stored = [None if np.isnan(value) else value for value in self._table.values[key][rows].tolist()]
+            yield [
+                QuotaCell(entity, key, value, states.get((entity, key)), limits[key], peaks)
+                for entity, value in zip(entities, stored, strict=True)
+            ]
 
-    def _chosen_names(self) -> set[str]:
-        return {*self._all_names().filter(pa.array(self._table.is_chosen)).to_pylist()}
-
-    def _name_of(self, target: QuotaTarget) -> str:
-        return str(target[0])
-
-    def _own_flags(self) -> np.ndarray:
-        flags: np.ndarray = self._table.shadowed & self._table.is_chosen
-        return flags
-
-    def _arranged(self, arrangement: Arrangement) -> np.ndarray:
-        flags = matching(self._table.entities, arrangement.words) & self._flags(arrangement.show)
-        rows, column = np.flatnonzero(flags & self._table.is_chosen), arrangement.column
-        if column is None:
-            return rows
-        if column in self._table.values:
-            numbers = self._with_staged(column)[rows]
-            by_number: np.ndarray = rows[np.argsort(-numbers if arrangement.descending else numbers, kind="stable")]
-            return by_number
-        if column != ENTITY:
-            raise UsageError(f"rows cannot be sorted by {column}")
-        order = "descending" if arrangement.descending else "ascending"
-        names = self._all_names().take(pa.array(rows))
-        sorted_rows: np.ndarray = rows[np.asarray(pc.array_sort_indices(names, order=order))]
-        return sorted_rows
-
-    def _with_staged(self, key: str) -> np.ndarray:
-        values = self._table.values[key].copy()
-        edits = {str(entity): edit for (entity, edited), edit in self._staged().items() if edited == key}
+    def _sort_keys(self, column: str) -> Any:
+        if column == ENTITY:
+            return self._table.names
+        values = self._table.values[column].copy()
+        edits = {str(entity): edit for (entity, edited), edit in self._staged().items() if edited == column}
         for name, row in self._table.rows_of(edits).items():
             value = edits[name].text
             values[row] = np.nan if value is None else float(value)
-        return values
+        return pa.array(values, from_pandas=True)
 
-    def _indented(self, rows: np.ndarray, entities: Sequence[Entity]) -> Iterator[str]:
+    def _indented(self, rows: np.ndarray, columns: Sequence[Sequence[str | QuotaCell]]) -> list[str]:
         """For a client-id of a user whose own row stands above it: the client-id alone."""
+        entities = [cell.entity for cell in columns[1] if not isinstance(cell, str)]
         owners = [str(Entity(entity.parts[:1])) for entity in entities]  # of a client-id of a user: the user
-        places = self._table.rows_of({*owners})
-        is_indented = False
+        places, indented = self._table.rows_of(owners), [""] * len(entities)
         for n, (entity, owner) in enumerate(zip(entities, owners, strict=True)):
-            place = places.get(owner, len(self._table))
-            is_below = len(entity.parts) == 2 and place < rows[n] and self._arrangement.column is None
-            is_next = str(entities[n - 1]) == owner or (is_indented and owners[n - 1] == owner)
-            is_indented = is_below and (is_next if n else place in self._order)
-            yield str(Entity(entity.parts[1:])) if is_indented else ""
+            if len(entity.parts) < 2 or self._arrangement.column is not None:
+                continue
+            is_next = str(entities[n - 1]) == owner or bool(indented[n - 1] and owners[n - 1] == owner)
+            if is_next if n else places.get(owner, rows[0]) < rows[0] and places[owner] in self._order:
+                indented[n] = str(Entity(entity.parts[1:]))
+        return indented
 
     # -- cells
 
@@ -306,87 +245,18 @@ class QuotaSheet(StagedSheet[Entity]):
                     of_key[entity, key] = float(edit.text)
         return limits
 
-    def _values(self, targets: Iterable[QuotaTarget]) -> dict[QuotaTarget, float | None]:
-        """The stored values of these cells."""
-        targets, table = [*targets], self._table
-        rows = table.rows_of({str(entity) for entity, _ in targets})
-        stored: dict[QuotaTarget, float | None] = {}
-        for entity, key in targets:
-            row, values = rows.get(str(entity)), table.values.get(key)
-            value = np.nan if values is None or row is None else values[row]
-            stored[entity, key] = None if np.isnan(value) else float(value)
-        return stored
+    def _stored_cells(self, targets: Sequence[QuotaTarget]) -> Iterator[QuotaCell]:
+        return (QuotaCell(*target, value) for target, value in self._table.values_of(targets).items())
+
+    def _targets(self, cells: Sequence[CellText]) -> list[QuotaTarget]:
+        entities = {name: Entity.parse(name) for name in {cell.key for cell in cells}}
+        return [(entities[cell.key], cell.column) for cell in cells]
 
     def _observed_state(self, targets: Collection[QuotaTarget]) -> ObservedState:
         state = ObservedState(quotas=self.stored.quotas, brokers=self.stored.brokers)
-        values = self._values(targets).items()
+        values = self._table.values_of(targets).items()
         state.values |= {target: ObservedValue(text_of(value)) for target, value in values if value is not None}
         return state
-
-    def _targets(self, cells: Sequence[CellText]) -> list[tuple[QuotaTarget, CellText]]:
-        """The target of each cell; all of them are checked before the first is changed."""
-        if strange := next((cell.column for cell in cells if cell.column not in self._keys), None):
-            raise UsageError(f"the column {strange} cannot be edited")
-        names = {cell.key for cell in cells}
-        if strange := next(iter(names - self._table.chosen(names) - self._gone), None):
-            raise UsageError(f"there is no row {strange}", hint="It may have been removed: read again.")
-        entities = {name: Entity.parse(name) for name in names}
-        return [((entities[cell.key], cell.column), cell) for cell in cells]
-
-    def _states_of(self, texts: Mapping[QuotaTarget, str]) -> dict[QuotaTarget, CellState]:
-        stored = self._values(texts)
-        return {target: read_text(target, text, stored[target]) for target, text in texts.items()}
-
-    # -- rows that come and go
-
-    def _states(self, targets: Iterable[QuotaTarget]) -> dict[QuotaTarget, CellState]:
-        cells, rows = _apart(targets)
-        added = {entity: AddedRow.ADDED for entity in rows if entity in self._added}
-        return {**super()._states(cells), **{(entity, ENTITY): added.get(entity) for entity in rows}}
-
-    def _put(self, states: States[Entity]) -> None:
-        """Make these cells hold that; an entity's own cell is its row, where that was added by hand."""
-        cells, rows = _apart(states)
-        super()._put({target: states[target] for target in cells})
-        added = {entity for entity in rows if states[entity, ENTITY] is not None}
-        self._added = (self._added | added) - ({*rows} - added)
-        overlay = {entity for entity, _ in self._overlay()}
-        self._remove_empty({*rows} - added - overlay)
-        self._show_targets([(entity, ENTITY) for entity in (*added, *(e for e, _ in cells if e in overlay))])
-
-    def _show_targets(self, targets: Collection[QuotaTarget]) -> None:
-        """Rows on top for those entities that have none."""
-        entities = dict.fromkeys(entity for entity, _ in targets)
-        known = self._table.rows_of([*map(str, entities)])
-        hidden = [row for row in known.values() if not self._table.is_chosen[row]]
-        self._table.is_chosen[hidden] = True
-        self._order = np.concatenate([np.array(hidden, dtype=np.int64), self._order])
-        if new := [entity for entity in entities if str(entity) not in known]:
-            self._table = self._table.with_rows(new)
-            self._order = np.concatenate([np.arange(len(new)), self._order + len(new)])
-
-    def _remove_empty(self, entities: Collection[Entity]) -> None:
-        """Take the rows of these entities out, those that have quotas apart."""
-        rows = self._table.rows_of([*map(str, entities)]).values()
-        if empty := [row for row in rows if self._table.is_empty(row)]:
-            is_kept = np.ones(len(self._table), dtype=bool)
-            is_kept[empty] = False
-            self._table = self._table.filtered(is_kept)
-            self._order = (np.cumsum(is_kept) - 1)[self._order[is_kept[self._order]]]
-
-
-def _locked(entities: Sequence[Entity], keys: Sequence[str]) -> Iterator[CellEditor]:
-    """The cells of keys that an entity of that type cannot have."""
-    for row, entity in enumerate(entities):
-        for column, key in enumerate(keys, 1):
-            if QUOTAS.misfit(Edit(SET, entity, key)):
-                yield CellEditor(row, column, is_locked=True)
-
-
-def _apart(targets: Iterable[QuotaTarget]) -> tuple[list[QuotaTarget], list[Entity]]:
-    """The cells among targets, and the rows."""
-    targets = [*targets]
-    return [t for t in targets if t[1] != ENTITY], [entity for entity, key in targets if key == ENTITY]
 
 
 def _quota_columns(keys: Iterable[str], used: Collection[str]) -> Iterator[Column]:
@@ -426,8 +296,7 @@ def quota_lines(cell: QuotaCell, advised: Sequence[str]) -> tuple[str, str]:
     was = f", was {cell.old}" if cell.old and cell.state is not None else ""
     applies = cell.applies
     applied = limit_text(applies) + (f" ({applies.entity})" if applies.entity is not None else "")
-    percent = cell.percent_used
-    used = f"; uses {readable(cell.key, cell.used or 0.0)} ({percent:,.0f} %)" if percent is not None else ""
+    used = f"; uses {readable(cell.key, cell.used[0])} ({cell.used[1]:,.0f} %)" if cell.used is not None else ""
     if isinstance(cell.state, Refused):
         return f"{head}{cell.text} is not staged{was}", cell.state.reason
     if not cell.text:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import compress
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import UsageError
 from ..model.entity import Entity
-from ..model.levels import LEVELS_BY_NAME
-from ..model.quota_keys import QUOTA_KEYS, readable
+from ..model.grammar import Word
+from ..model.levels import DEFAULT_IP, IP, LEVELS, LEVELS_BY_NAME
+from ..model.quota_keys import QUOTA_KEYS
 from ..resolution.shadows import COMES_FIRST
+from .staged_sheet import fits_choices
 
 NAMES = ("entity", "level", "user", "client_id", "ip")
 
+QuotaTarget = tuple[Entity, str]
+"""An entity and a quota key: a cell."""
 
 Peaks = Mapping[tuple[str, str | None, str | None], float]
 """The most that a bucket has used on one broker, by key and the user and client-id of the bucket."""
@@ -40,57 +44,19 @@ class StoredQuotas:
 
 
 @dataclass(frozen=True)
-class EntityIndex:
-    """The rows of entities: sorted names are searched by halves; those that were added stand on top of them.
-
-    `known` are the places of names that were looked for before: an action asks several times for the same ones.
-    """
-
-    names: pa.Array
-    order: np.ndarray | None
-    on_top: tuple[str, ...] = ()
-    known: dict[str, int | None] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, names: pa.ChunkedArray) -> EntityIndex:
-        """The index of these names, which brokers sort; others are sorted here, once."""
-        texts = names.combine_chunks()
-        is_sorted = pc.all(pc.less_equal(texts[:-1], texts[1:])).as_py() is not False
-        if is_sorted:
-            return cls(texts, None)
-        order = pc.sort_indices(texts)
-        return cls(texts.take(order), order.to_numpy())
-
-    def rows_of(self, entities: Collection[str]) -> dict[str, int]:
-        """The rows of those of the entities that have one."""
-        places = {name: row for row, name in enumerate(self.on_top)}
-        rows = {name: places[name] if name in places else self._below(name) for name in entities}
-        return {name: row for name, row in rows.items() if row is not None}
-
-    def _below(self, name: str) -> int | None:
-        if name not in self.known:
-            self.known[name] = self._place(name)
-        place = self.known[name]
-        return None if place is None else len(self.on_top) + place
-
-    def _place(self, name: str) -> int | None:
-        place = bisect_left(range(len(self.names)), name, key=lambda at: self.names[at].as_py())
-        if place == len(self.names) or self.names[place].as_py() != name:
-            return None
-        return place if self.order is None else int(self.order[place])
-
-
-@dataclass(frozen=True)
 class QuotaTable:
     """Entities in their order with `NAMES` as texts, and for each key the values, NaN where none is set.
 
-    The rows of `is_chosen` may be shown; the others are there because they count for what applies.
+    Names are searched by halves in `sorted_names`, whose rows are in `order` where brokers have not sorted them;
+    `places` are the rows that were looked for before, as an action asks several times for the same ones.
     """
 
+    stored: StoredQuotas
     entities: pa.Table
     values: dict[str, np.ndarray]
-    index: EntityIndex
-    is_chosen: np.ndarray
+    sorted_names: pa.Array
+    order: np.ndarray | None
+    places: dict[str, int | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stored: StoredQuotas, keys: Collection[str]) -> QuotaTable:
@@ -100,56 +66,92 @@ class QuotaTable:
         rows, names = int(row_of_quota.max(initial=-1)) + 1, quotas.select(NAMES)
         if rows < quotas.num_rows:
             names = names.take(pa.array(np.unique(row_of_quota, return_index=True)[1]))
-        texts = pa.table({name: names[name].cast(pa.string()) for name in NAMES})
-        is_chosen = np.ones(rows, dtype=bool)
-        if stored.shown.num_rows < quotas.num_rows:
-            shown = pc.is_in(texts["entity"], pc.unique(stored.shown["entity"]))
-            is_chosen = np.array(shown.to_numpy(zero_copy_only=False))
-        values = _values_by_key(quotas, row_of_quota, rows, keys)
-        return cls(texts, values, EntityIndex.of(texts["entity"]), is_chosen)
+        entities = pa.table({name: names[name].cast(pa.string()) for name in NAMES})
+        texts, order = entities["entity"].combine_chunks(), None
+        if pc.all(pc.less_equal(texts[:-1], texts[1:])).as_py() is False:
+            order = pc.sort_indices(texts)
+            texts, order = texts.take(order), order.to_numpy()
+        return cls(stored, entities, _values_by_key(quotas, row_of_quota, rows, keys), texts, order)
 
-    def with_rows(self, entities: Sequence[Entity]) -> QuotaTable:
-        """The same with rows without quotas above it."""
+    @property
+    def names(self) -> pa.ChunkedArray:
+        """The name of each row."""
+        return self.entities["entity"]
+
+    @property
+    def is_chosen(self) -> np.ndarray:
+        """A flag for each row that is to be shown; the others are there because they count for what applies."""
+        shown, quotas = self.stored.shown, self.stored.quotas
+        if shown.num_rows == quotas.num_rows:
+            return np.ones(self.entities.num_rows, dtype=bool)
+        return np.array(pc.is_in(self.names, pc.unique(shown["entity"])).to_numpy())
+
+    @property
+    def rank(self) -> np.ndarray:
+        """Rows of a lower one stand above others: all quotas are in the order of their names."""
+        return np.zeros(self.entities.num_rows, dtype=np.int64)
+
+    def with_rows(self, targets: Iterable[QuotaTarget]) -> QuotaTable:
+        """The same with rows without quotas below it."""
+        entities = [*dict.fromkeys(entity for entity, _ in targets)]
         rows = [{"level": entity.level, **entity.columns()} for entity in entities]
-        above = pa.Table.from_pylist(rows, schema=self.entities.schema)
+        below = pa.Table.from_pylist(rows, schema=self.entities.schema)
         empty = np.full(len(rows), np.nan)
-        values = {key: np.concatenate([empty, column]) for key, column in self.values.items()}
-        index = replace(self.index, on_top=(*map(str, entities), *self.index.on_top))
-        is_chosen = np.concatenate([np.ones(len(rows), dtype=bool), self.is_chosen])
-        return QuotaTable(pa.concat_tables([above, self.entities]), values, index, is_chosen)
+        values = {key: np.concatenate([column, empty]) for key, column in self.values.items()}
+        places = {str(entity): row for row, entity in enumerate(entities, self.entities.num_rows)}
+        both = pa.concat_tables([self.entities, below])
+        return replace(self, entities=both, values=values, places={**self.places, **places})
 
-    def filtered(self, is_kept: np.ndarray) -> QuotaTable:
-        """The rows that are flagged."""
-        values = {key: column[is_kept] for key, column in self.values.items()}
-        entities, on_top = self.entities.filter(pa.array(is_kept)), self.index.on_top
-        if is_kept[len(on_top) :].all():
-            index = replace(self.index, on_top=tuple(compress(on_top, is_kept)))
-        else:
-            index = EntityIndex.of(entities["entity"])
-        return QuotaTable(entities, values, index, self.is_chosen[is_kept])
+    def name_of(self, target: QuotaTarget) -> str:
+        """The name of the row that a target is in."""
+        return str(target[0])
 
-    def __len__(self) -> int:
-        return int(self.entities.num_rows)
+    def rows_of(self, names: Iterable[str]) -> dict[str, int]:
+        """The rows of those of the names that have one."""
+        rows = {name: self._row(name) for name in names}
+        return {name: row for name, row in rows.items() if row is not None}
 
-    def rows_of(self, entities: Collection[str]) -> dict[str, int]:
-        """The rows of those of the entities that have one."""
-        return self.index.rows_of(entities)
+    def _row(self, name: str) -> int | None:
+        if name not in self.places:
+            names = self.sorted_names
+            place = bisect_left(range(len(names)), name, key=lambda at: names[at].as_py())
+            is_there = place < len(names) and names[place].as_py() == name
+            self.places[name] = (place if self.order is None else int(self.order[place])) if is_there else None
+        return self.places[name]
 
-    def chosen(self, names: Collection[str]) -> set[str]:
-        """Those of these entities that have a row that may be shown."""
-        return {name for name, row in self.rows_of(names).items() if self.is_chosen[row]}
+    def values_of(self, targets: Collection[QuotaTarget]) -> dict[QuotaTarget, float | None]:
+        """The stored values of these cells."""
+        rows = self.rows_of(str(entity) for entity, _ in targets)
+        stored: dict[QuotaTarget, float | None] = {}
+        for entity, key in targets:
+            row, values = rows.get(str(entity)), self.values.get(key)
+            value = np.nan if values is None or row is None else values[row]
+            stored[entity, key] = None if np.isnan(value) else float(value)
+        return stored
 
-    def is_empty(self, row: int) -> bool:
-        """True if no quota is stored there."""
-        return all(np.isnan(column[row]) for column in self.values.values())
+    def by_name(self) -> pa.Table:
+        """What is stored, by entity and key, with a number and how it is read."""
+        quotas = self.stored.quotas
+        names = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), " ")
+        return pa.table({"name": names, "value": quotas["value"], "key": quotas["key"].cast(pa.string())})
+
+    def fits(self, word: Word) -> pa.Array:
+        """A flag for each entity that a word fits."""
+        if word.name not in _COLUMNS:
+            raise UsageError(f"{word.name} is not a type of entity", hint=_HINT)
+        is_default, is_any = (
+            pc.is_in(self.entities["level"], pa.array(_LEVELS[word.name, kind], pa.string()))
+            for kind in ("default", "any")
+        )
+        return fits_choices(self.entities[_COLUMNS[word.name]], word, is_default, is_any)
 
     @cached_property
-    def shadowed(self) -> np.ndarray:
+    def is_own(self) -> np.ndarray:
         """A flag for each row with a stored quota in whose place another one applies to clients with a client-id."""
         levels = self.entities["level"].combine_chunks().dictionary_encode()
         at_level = {name: np.asarray(levels.indices) == code for code, name in enumerate(levels.dictionary.to_pylist())}
         pairs = [(level, other) for level, before in COMES_FIRST.items() for other in before]
-        shadowed = np.zeros(len(self), dtype=bool)
+        shadowed = np.zeros(self.entities.num_rows, dtype=bool)
         for level, other in pairs:
             if level in at_level and other in at_level:
                 for is_set in (~np.isnan(values) for values in self.values.values()):
@@ -161,13 +163,25 @@ class QuotaTable:
         parts = {"user": LEVELS_BY_NAME[level].user, "client_id": LEVELS_BY_NAME[level].client_id}
         part = next((part for part, kind in parts.items() if kind == "name"), None)
         if not mine.any() or not others.any():
-            return np.zeros(len(self), dtype=bool)
+            return np.zeros(len(mine), dtype=bool)
         if part is None:
             return mine
         names = self.entities[part]
         is_named = pc.is_in(names, names.filter(pa.array(others)).combine_chunks())
         covered: np.ndarray = mine & np.asarray(is_named)
         return covered
+
+
+_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
+_HINT = f"One of {', '.join(f'{kind}=…' for kind in _COLUMNS)}, {'user~=team-*'}, or any part of who."
+_LEVELS = {
+    ("user", "default"): [level.name for level in LEVELS if level.user == "default"],
+    ("user", "any"): [level.name for level in LEVELS if level.user],
+    ("client-id", "default"): [level.name for level in LEVELS if level.client_id == "default"],
+    ("client-id", "any"): [level.name for level in LEVELS if level.client_id],
+    ("ip", "default"): [DEFAULT_IP],
+    ("ip", "any"): [IP, DEFAULT_IP],
+}
 
 
 def peaks_of(utilisation: pa.Table) -> Peaks:
@@ -207,35 +221,3 @@ def _values_by_key(
         if name in values:
             values[name][row_of_quota[is_of_key]] = amounts[is_of_key]
     return values
-
-
-def differences(before: pa.Table, after: pa.Table) -> str:
-    """The differences of QUOTAS from QUOTAS: `1 changed, 2 new`, the first of each by name."""
-    old_names, new_names = _identities(before), _identities(after)
-    row_before = pc.index_in(new_names, value_set=old_names)
-    is_new = pc.is_null(row_before).to_numpy(zero_copy_only=False)
-    old_values = before["value"].to_numpy()[pc.fill_null(row_before, 0).to_numpy()] if len(before) else 0.0
-    is_changed = ~is_new & (after["value"].to_numpy() != old_values)
-    is_gone = pc.invert(pc.is_in(old_names, value_set=new_names)).to_numpy(zero_copy_only=False)
-    kinds = (("changed", after, is_changed), ("new", after, is_new), ("gone", before, is_gone))
-    return ", ".join(
-        f"{_many(word, flags.sum())} ({_first(table, flags)})" for word, table, flags in kinds if flags.any()
-    )
-
-
-def _many(word: str, count: int) -> str:
-    """So many of a kind of differences: `2 changed`, `1 quota no longer exists`."""
-    if word != "gone":
-        return f"{count:,} {word}"
-    return f"{count:,} quotas no longer exist" if count > 1 else "1 quota no longer exists"
-
-
-def _identities(quotas: pa.Table) -> pa.Array:
-    joined = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
-
-
-def _first(quotas: pa.Table, flags: np.ndarray) -> str:
-    row = quotas.slice(int(np.argmax(flags)), 1).to_pylist()[0]
-    more = ", …" if flags.sum() > 1 else ""
-    return f"{row['entity']} {row['key']} {readable(row['key'], row['value'])}{more}"

@@ -1,7 +1,7 @@
 """The sheet over a stage: cells that hold edits or refused texts, undo and redo; rows sorted, filtered, read again.
 
-Quotas and configs are two sets of rows and columns of it. Undo puts back what an action has left; a cell that somebody
-else has changed since, as code that stages does, stays as it is.
+Quotas and configs are two tables of rows and columns in it. Undo puts back what an action has left; a cell that
+somebody else has changed since, as code that stages does, stays as it is.
 """
 
 from __future__ import annotations
@@ -9,31 +9,42 @@ from __future__ import annotations
 import fnmatch
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from enum import Enum
 from functools import reduce
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
+from ..frames.views import counted_nouns
 from ..model.changes import Change, Edit, Target
 from ..model.configurable import Configurable
 from ..model.grammar import ANY, DEFAULT, Choice, Pattern, Word, parse_word, split
-from ..model.levels import DEFAULT_IP, IP, LEVELS
-from ..model.resources import WORDS
+from ..model.quota_keys import readable
 from ..plans import planning
 from ..plans.advice import dangers
 from ..plans.kinds import kind_of
 from ..plans.kinds.change_kind import ChangeKind
 from ..plans.observed_state import ObservedState
 from ..plans.stage import Listener, Listeners, Stage, edits_of
-from .sheet import MOST_CELLS, Arrangement, CellText, Result, Sheet
+from .sheet import (
+    DANGER,
+    REFUSED,
+    STAGED,
+    Arrangement,
+    CellEditor,
+    CellText,
+    Mark,
+    Page,
+    Result,
+    Sheet,
+)
 
 Whose = TypeVar("Whose", bound=Configurable)
+CellType = TypeVar("CellType", bound="Cell")
 
 CHOICES = ("staged", "refused", "dangerous")
 """The rows that each of these sheets can show alone."""
@@ -57,19 +68,74 @@ class Judgement(NamedTuple):
     danger: str | None = None
 
 
-class AddedRow(Enum):
-    """The state of a row that was added by hand."""
-
-    ADDED = "added"
-
-
-CellState = Edit | Refused | AddedRow | None
+CellState = Edit | Refused | None
 """The edit or the refused text of a cell; None where the stored value stands."""
 
 ShownState = Judgement | Refused | None
 """The judgement or the refused text that a cell shows; None where the stored value stands."""
 
 States = Mapping[tuple[Whose, str], CellState]
+
+
+def verdict(state: Judgement | Refused) -> tuple[str, str]:
+    """What a mark says of an edit, and the reason why it is refused or dangerous."""
+    if isinstance(state, Refused):
+        return REFUSED, state.reason
+    if state.change.is_refused:
+        return REFUSED, str(state.change.refusal)
+    return (STAGED, "") if state.danger is None else (DANGER, state.danger)
+
+
+class Cell(Protocol):
+    """A value that is edited: what it holds, and what it shows of an edit."""
+
+    @property
+    def text(self) -> str:
+        """The text of the cell."""
+
+    def read(self, text: str) -> CellState:
+        """The edit that a typed text means, or its refusal; None where it says what is stored."""
+
+    def mark(self, row: int, column: int) -> Mark | None:
+        """Its mark, where it has one."""
+
+    def editor(self, row: int, column: int) -> CellEditor | None:
+        """Its editor, where that is not plain text."""
+
+
+class Table(Protocol[Whose]):
+    """The rows of a sheet as they were read; those that are added stand below them, so that no row moves."""
+
+    @property
+    def names(self) -> Any:
+        """The name of each row, an array of Arrow."""
+
+    @property
+    def is_chosen(self) -> np.ndarray:
+        """A flag for each row that is to be shown."""
+
+    @property
+    def is_own(self) -> np.ndarray:
+        """A flag for each row of the choice of rows that only this sheet has."""
+
+    @property
+    def rank(self) -> np.ndarray:
+        """Rows of a lower one stand above others."""
+
+    def name_of(self, target: tuple[Whose, str]) -> str:
+        """The name of the row that a target is in."""
+
+    def rows_of(self, names: Iterable[str]) -> Mapping[str, int]:
+        """The rows of those of the names that have one."""
+
+    def with_rows(self, targets: Iterable[tuple[Whose, str]]) -> Table[Whose]:
+        """The same with rows for these targets."""
+
+    def fits(self, word: Word) -> Any:
+        """A flag for each row that a word of the grammar fits. Raises UsageError for a word of another type."""
+
+    def by_name(self) -> pa.Table:
+        """What is set: `name`, `value`."""
 
 
 class Action(NamedTuple):
@@ -79,8 +145,8 @@ class Action(NamedTuple):
     after: Mapping[Any, CellState]
 
 
-class StagedSheet(Sheet, ABC, Generic[Whose]):
-    """A sheet whose cells are targets of one kind of change. A subclass has the rows, and reads the texts."""
+class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
+    """A sheet whose cells are targets of one kind of change. A subclass has the columns, and reads the texts."""
 
     kind: ClassVar[ChangeKind]
     what_rows_are: ClassVar[str]
@@ -92,61 +158,47 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
     own_choice: ClassVar[str]
     """The rows that only this sheet can show alone, besides those that are staged, refused or dangerous."""
 
-    _order: np.ndarray
-    """The numbers of the rows that are shown."""
-
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, table: Table[Whose], stage: Stage) -> None:
         self._lock = threading.RLock()
         self._stage = edits_of(stage)
         self._refused: dict[tuple[Whose, str], Refused] = {}
         self._is_putting = False
-        self._judged: tuple[int, dict[tuple[Whose, str], Judgement]] | None = None
         self._done: list[Action] = []
         self._undone: list[Action] = []
         self._arrangement = Arrangement()
         self._listeners = Listeners()
+        self._take(table)
+        self._stage.watch(self._stage_changed)
 
     # -- what a subclass has
-
-    @abstractmethod
-    def read(self, stored: Any) -> Result:
-        """Take rows that were read anew; what is staged, refused or added stays."""
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
         """The rows as they were read last, without what is staged."""
 
     @abstractmethod
-    def _all_names(self) -> pa.Array:
-        """The name of each row, shown or not."""
+    def _cells(self, rows: np.ndarray, names: Sequence[str]) -> Iterable[Sequence[str | CellType]]:
+        """These rows column by column, as texts and cells."""
 
     @abstractmethod
-    def _name_of(self, target: tuple[Whose, str]) -> str:
-        """The name of the row that a target is in."""
+    def _stored_cells(self, targets: Sequence[tuple[Whose, str]]) -> Iterable[CellType]:
+        """The cells of these targets, for what they hold alone."""
 
     @abstractmethod
-    def _arranged(self, arrangement: Arrangement) -> np.ndarray:
-        """The numbers of the rows that it shows, in its order."""
+    def _targets(self, cells: Sequence[CellText]) -> Sequence[tuple[Whose, str]]:
+        """The target of each cell of rows that there are."""
 
     @abstractmethod
-    def _own_flags(self) -> np.ndarray:
-        """A flag for each row of the choice of rows that only this sheet has."""
-
-    @abstractmethod
-    def _targets(self, cells: Sequence[CellText]) -> Iterable[tuple[tuple[Whose, str], CellText]]:
-        """The target of each cell. Raises UsageError for a row or a column that there is not."""
-
-    @abstractmethod
-    def _states_of(self, texts: Mapping[tuple[Whose, str], str]) -> dict[tuple[Whose, str], CellState]:
-        """The edit that each text means, or its refusal; None where it says what is stored."""
-
-    @abstractmethod
-    def _show_targets(self, targets: Collection[tuple[Whose, str]]) -> None:
-        """Give those of these targets a row that have none."""
+    def _sort_keys(self, column: str) -> Any:
+        """An array by which rows are sorted."""
 
     @abstractmethod
     def _observed_state(self, targets: Collection[tuple[Whose, str]]) -> ObservedState:
         """What was read of these cells, and what their dangers go by."""
+
+    def _indented(self, rows: np.ndarray, columns: Sequence[Sequence[str | CellType]]) -> Sequence[str]:
+        """For each row that belongs to the one above it, what its first cell shows of its name."""
+        return ()
 
     # -- rows
 
@@ -155,7 +207,28 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
 
     def keys(self, first: int, count: int) -> list[str]:
         with self._lock:
-            return list(self._all_names().take(pa.array(self._rows(first, count))).to_pylist())
+            return self._names(self._order[max(first, 0) : max(first, 0) + count])
+
+    def page(self, first: int, count: int) -> Page:
+        with self._lock:
+            rows = self._order[max(first, 0) : max(first, 0) + count]
+            names = self._names(rows)
+            columns = [*self._cells(rows, names)]
+            texts = [[one if isinstance(one, str) else one.text for one in column] for column in columns]
+            places = [(n, at, one) for at, column in enumerate(columns) for n, one in enumerate(column)]
+            cells = [(n, at, one) for n, at, one in places if not isinstance(one, str)]
+            marks = [*filter(None, (cell.mark(n, at) for n, at, cell in cells))]
+            editors = [*filter(None, (cell.editor(n, at) for n, at, cell in cells))]
+            return Page(first, names, texts, marks, editors, self._indented(rows, columns))
+
+    def cell(self, name: str, column: str) -> CellType | None:
+        """The cell of the row of that name; None where there is none."""
+        with self._lock:
+            if (row := self._table.rows_of([name]).get(name)) is None:
+                return None
+            columns = zip((known.name for known in self.columns), self._cells(np.array([row]), [name]), strict=True)
+            found = dict(columns).get(column, [""])[0]
+            return None if isinstance(found, str) else found
 
     def arrange(self, arrangement: Arrangement) -> None:
         with self._lock:
@@ -166,22 +239,68 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
     def counts(self) -> dict[str, int]:
         """The rows of each choice of rows, `all` of them first."""
         with self._lock:
-            kinds = {kind: len({*map(self._name_of, targets)}) for kind, targets in self._targets_by_choice().items()}
-            return {"all": len(self._all_names()), **kinds, self.own_choice: int(self._own_flags().sum())}
+            kinds = {kind: len(self._names_of(targets)) for kind, targets in self._targets_by_choice().items()}
+            own = int((self._table.is_own & self._is_chosen).sum())
+            return {"all": int(self._is_chosen.sum()), **kinds, self.own_choice: own}
 
-    def _rows(self, first: int, count: int) -> np.ndarray:
-        """The numbers of the rows at these positions."""
-        return self._order[max(first, 0) : max(first, 0) + count]
+    def read(self, table: Table[Whose]) -> Result:
+        """Take rows that were read anew; what is staged or refused stays."""
+        with self._lock:
+            before = self._table
+            self._take(table)
+        self._changed()
+        news = differences(before.by_name(), table.by_name(), self.what_rows_are)
+        return Result(f"reloaded: {news or 'nothing has changed'}")
+
+    def _take(self, table: Table[Whose]) -> None:
+        self._table, self._is_chosen = table, table.is_chosen
+        self._on_top: list[int] = []
+        self._judged: tuple[int, dict[tuple[Whose, str], Judgement]] | None = None
+        self._order = np.array([], dtype=np.int64)
+        self._show_targets(self._overlay())
+        self._order = self._arranged(self._arrangement)
+
+    def _show_targets(self, targets: Iterable[tuple[Whose, str]]) -> None:
+        """Show a row for each of these targets; those that were not there stand on top."""
+        names = {self._table.name_of(target): target for target in targets}
+        known = self._table.rows_of(names)
+        if new := [target for name, target in names.items() if name not in known]:
+            self._table, self._judged = self._table.with_rows(new), None
+            self._is_chosen = np.append(self._is_chosen, np.zeros(len(new), dtype=bool))
+        shown = [row for row in self._table.rows_of(names).values() if not self._is_chosen[row]]
+        self._is_chosen[shown] = True
+        self._on_top = [*shown, *self._on_top]
+        self._order = np.concatenate([np.array(shown, dtype=np.int64), self._order])
+
+    def _arranged(self, arrangement: Arrangement) -> np.ndarray:
+        """The numbers of the rows that it shows, in its order."""
+        fits = fitting(self._table.names, arrangement.words, self._table.fits)
+        rows = np.flatnonzero(fits & self._is_chosen & self._flags(arrangement.show))
+        if arrangement.column is None:
+            rank = self._table.rank
+            rank[self._on_top] = np.arange(-len(self._on_top), 0)
+            order = np.argsort(rank[rows], kind="stable")
+        else:
+            keys = self._sort_keys(arrangement.column).take(pa.array(rows))
+            direction = "descending" if arrangement.descending else "ascending"
+            order = np.asarray(pc.array_sort_indices(keys, order=direction))
+        arranged: np.ndarray = rows[order]
+        return arranged
 
     def _flags(self, show: str) -> np.ndarray:
         """A flag for each row that is of the chosen kind."""
         if show == self.own_choice:
-            return self._own_flags()
-        names = self._all_names()
-        if show not in CHOICES:
-            return np.ones(len(names), dtype=bool)
-        chosen = pa.array([self._name_of(target) for target in self._targets_by_choice()[show]], pa.string())
-        return np.asarray(pc.is_in(names, chosen), dtype=bool)
+            return self._table.is_own
+        flags = np.full(len(self._is_chosen), show not in CHOICES)
+        if show in CHOICES:
+            flags[[*self._table.rows_of(self._names_of(self._targets_by_choice()[show])).values()]] = True
+        return flags
+
+    def _names(self, rows: np.ndarray) -> list[str]:
+        return list(self._table.names.take(pa.array(rows)).to_pylist())
+
+    def _names_of(self, targets: Iterable[tuple[Whose, str]]) -> set[str]:
+        return {*map(self._table.name_of, targets)}
 
     def _targets_by_choice(self) -> dict[str, Collection[tuple[Whose, str]]]:
         return dict(zip(CHOICES, (self._staged(), self._refused, self.dangers()), strict=True))
@@ -202,10 +321,10 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
         return [change for change in changes if change.target in shown and shown[change.target] != change.old]
 
     def edit(self, cells: Sequence[CellText]) -> Result:
-        if len(cells) > MOST_CELLS:
-            raise UsageError(f"{len(cells):,} cells at once are too many", hint=f"The limit is {MOST_CELLS:,}.")
         with self._lock:
-            states = self._states_of({target: cell.text for target, cell in self._targets(cells)})
+            texts = {target: cell.text for target, cell in self._known(cells)}
+            stored = self._stored_cells([*texts])
+            states = {t: cell.read(text) for (t, text), cell in zip(texts.items(), stored, strict=True)}
             self._do(states)
         self._changed()
         return _result(states)
@@ -214,20 +333,34 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
         """Take back what is staged or refused in these cells, or in all; `undo` brings it back."""
         with self._lock:
             edited = {*self._overlay()}
-            targets = edited if cells is None else edited & {target for target, _ in self._targets(cells)}
+            targets = edited if cells is None else edited & {target for target, _ in self._known(cells)}
             if targets:
                 self._do(dict.fromkeys(targets))
         self._changed()
         if not targets:
             return Result("nothing is staged there")
-        one = len(targets) == 1
-        return Result(f"Discarded {len(targets):,} edit{'s' * (not one)}. Undo brings {'it' if one else 'them'} back.")
+        back = "it" if len(targets) == 1 else "them"
+        return Result(f"Discarded {counted_nouns(len(targets), 'edit', 'edits')}. Undo brings {back} back.")
 
     def undo(self) -> Result:
         return self._moved(self._done, self._undone, "undo")
 
     def redo(self) -> Result:
         return self._moved(self._undone, self._done, "redo")
+
+    def _known(self, cells: Sequence[CellText]) -> list[tuple[tuple[Whose, str], CellText]]:
+        """Cells with their targets; all of them are checked before the first is changed."""
+        editable = {column.name for column in self.columns if column.is_editable}
+        if strange := next((cell.column for cell in cells if cell.column not in editable), None):
+            raise UsageError(f"the column {strange} cannot be edited")
+        names = {cell.key for cell in cells}
+        if strange := next(iter(names - self._known_names(names)), None):
+            raise UsageError(f"there is no row {strange}", hint="It may have been removed: read again.")
+        return [*zip(self._targets(cells), cells, strict=True)]
+
+    def _known_names(self, names: Collection[str]) -> Set[str]:
+        """Those of the names whose rows can be edited."""
+        return self._table.rows_of(names).keys()
 
     def refused(self) -> dict[tuple[Whose, str], Refused]:
         """The texts that are not staged, as they do not fit."""
@@ -256,11 +389,6 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
     def _shown_states(self) -> dict[tuple[Whose, str], Judgement | Refused]:
         return {**self._judge(), **self._refused}
 
-    def _follow_stage(self) -> None:
-        """Show what is staged, now and whoever stages more."""
-        self._show_targets(self._staged())
-        self._stage.watch(self._stage_changed)
-
     def _staged(self) -> dict[tuple[Whose, str], Edit]:
         staged = self._stage.staged().items()
         return {cast(tuple[Whose, str], target): edit for target, edit in staged if kind_of(edit) is self.kind}
@@ -278,12 +406,11 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
         for target in states:
             self._refused.pop(target, None)
         self._refused |= {target: state for target, state in states.items() if isinstance(state, Refused)}
-        edits: dict[Target, Edit | None] = {
-            t: state if isinstance(state, Edit) else None for t, state in states.items()
-        }
+        edits: dict[Target, Edit | None] = {t: s if isinstance(s, Edit) else None for t, s in states.items()}
         self._is_putting = True
         self._stage.put(edits)
         self._is_putting = False
+        self._show_targets(target for target, state in states.items() if state is not None)
 
     def _do(self, states: States[Whose]) -> None:
         """Make these cells hold that, and remember what held before."""
@@ -332,102 +459,65 @@ def _count(cells: int) -> str:
     return f"{cells:,} cell{'s' * (cells != 1)}"
 
 
+# -- what has changed since rows were read
+
+
+def differences(before: pa.Table, after: pa.Table, noun: str) -> str:
+    """The differences of what is set: `1 changed (user=alice …), 2 new (…, …)`, the first of each by name."""
+    at = pc.index_in(after["name"], value_set=before["name"].combine_chunks())
+    is_changed = pc.fill_null(pc.not_equal(after["value"], before["value"].take(at)), False)
+    is_gone = pc.invert(pc.is_in(before["name"], value_set=after["name"].combine_chunks()))
+    changed, new, gone = after.filter(is_changed), after.filter(pc.is_null(at)), before.filter(is_gone)
+    no_longer = "no longer exist" + "s" * (len(gone) == 1)
+    words = (changed, "changed"), (new, "new"), (gone, f"{noun[: -1 if len(gone) == 1 else None]} {no_longer}")
+    return ", ".join(f"{len(rows):,} {word} ({_first(rows)})" for rows, word in words if len(rows))
+
+
+def _first(rows: pa.Table) -> str:
+    """The name and the value of the first row, as it is read; whether there are more."""
+    row = rows.slice(0, 1).to_pylist()[0]
+    value = readable(row["key"], row["value"]) if "key" in row else row["value"] or ""
+    return f"{row['name']} {value}".rstrip() + ", …" * (len(rows) > 1)
+
+
 # -- the words of a filter: any part of a row's name as the table shows it, or `user~=team-*`, `key~=*.ms`
 
 
-_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
-_HINT = f"One of {', '.join(f'{kind}=…' for kind in _COLUMNS)}, {'user~=team-*'}, or any part of who."
-_LEVELS = {
-    ("user", "default"): [level.name for level in LEVELS if level.user == "default"],
-    ("user", "any"): [level.name for level in LEVELS if level.user],
-    ("client-id", "default"): [level.name for level in LEVELS if level.client_id == "default"],
-    ("client-id", "any"): [level.name for level in LEVELS if level.client_id],
-    ("ip", "default"): [DEFAULT_IP],
-    ("ip", "any"): [IP, DEFAULT_IP],
-}
-_CONFIG_HINT = f"One of {', '.join(f'{word}=…' for word in WORDS)}, key~=*.ms, or any part of a row's name."
-
-
-def matching(entities: pa.Table, words: str) -> np.ndarray:
-    """A flag for each entity that the words fit; `entities` has entity, level and the names as columns.
+def fitting(names: Any, words: str, fits: Callable[[Word], Any]) -> np.ndarray:
+    """A flag for each name that has this text in it, or that fits word by word, where a word may be one of grammar.
 
     Raises
     ------
     UsageError
-        A word of another type, which stands in no entity either.
+        Words that say nothing, and stand in no name either.
     """
-    return _fitting(entities["entity"].combine_chunks(), words, lambda word: _fits_entity(entities, word))
-
-
-def _fitting(names: pa.Array, words: str, fits: Callable[[Word], pa.Array]) -> np.ndarray:
-    """A flag for each name that has this text in it, or that fits word by word, where a word may be one of grammar."""
-    has_all = _has(names, words.strip())
+    flags = has_all = _has(names, words.strip())
     try:
-        by_words = reduce(pc.and_, [_fits_word(names, word, fits) for word in split(words)], _has(names, ""))
+        for_each = (_fits_word(names, word, fits) for word in split(words))
+        flags = pc.or_(has_all, reduce(pc.and_, for_each, _has(names, "")))
     except UsageError:
         if not pc.any(has_all).as_py():
             raise
-        by_words = has_all
-    return np.asarray(pc.or_(has_all, by_words), dtype=bool)
+    return np.asarray(flags, dtype=bool)
 
 
-def _fits_word(names: pa.Array, text: str, fits: Callable[[Word], pa.Array]) -> pa.Array:
+def _fits_word(names: Any, text: str, fits: Callable[[Word], Any]) -> Any:
     has_it = _has(names, text)
-    try:
-        return pc.or_(has_it, pc.fill_null(fits(parse_word(text)), False)) if "=" in text else has_it
-    except UsageError:
-        if not pc.any(has_it).as_py():
-            raise
-        return has_it
+    return pc.or_(has_it, pc.fill_null(fits(parse_word(text)), False)) if "=" in text else has_it
 
 
-def _has(names: pa.Array, text: str) -> pa.Array:
+def _has(names: Any, text: str) -> Any:
     return pc.match_substring(names, text, ignore_case=True)
 
 
-def matching_configs(names: pa.Array, configs: pa.Table, words: str) -> np.ndarray:
-    """A flag for each row of CONFIGS, of these names, that the words fit.
-
-    Raises
-    ------
-    UsageError
-        A word of another type, which stands in no row either.
-    """
-    return _fitting(names, words, lambda word: _fits_config(configs, word))
-
-
-def _fits_entity(entities: pa.Table, word: Word) -> pa.Array:
-    if word.name not in _COLUMNS:
-        raise UsageError(f"{word.name} is not a type of entity", hint=_HINT)
-    is_default, is_any = (
-        pc.is_in(entities["level"], pa.array(_LEVELS[word.name, kind], pa.string())) for kind in ("default", "any")
-    )
-    return _fits_choices(entities[_COLUMNS[word.name]], word, is_default, is_any).combine_chunks()
-
-
-def _fits_config(configs: pa.Table, word: Word) -> pa.Array:
-    if word.name != "key" and word.name not in WORDS:
-        raise UsageError(f"{word.name} is not a type of resource", hint=_CONFIG_HINT)
-    names = configs["key" if word.name == "key" else "resource_name"]
-    is_empty = pc.equal(names, "")
-    fits = _fits_choices(names, word, is_empty, pc.invert(is_empty))
-    if word.name != "key":
-        fits = pc.and_(fits, pc.equal(configs["resource_type"].cast(pa.string()), WORDS[word.name]))
-    return fits.combine_chunks()
-
-
-def _fits_choices(names: pa.ChunkedArray, word: Word, is_default: Any, is_any: Any) -> pa.ChunkedArray:
+def fits_choices(names: Any, word: Word, is_default: Any, is_any: Any) -> Any:
     """A flag for each name that fits one of the choices of a word."""
     flags = {DEFAULT: is_default, ANY: is_any}
 
-    def fits(choice: Choice) -> pa.ChunkedArray:
+    def fits(choice: Choice) -> Any:
         if isinstance(choice, Pattern):
-            return pc.match_substring_regex(names, regex_of(choice.glob))
+            regex = fnmatch.translate(choice.glob).replace(r"\Z", r"\z")  # as RE2 calls the end of the text
+            return pc.match_substring_regex(names, f"^{regex}")
         return flags[choice] if choice in flags else pc.equal(names, str(choice))
 
     return reduce(pc.or_, map(fits, word.value if isinstance(word.value, tuple) else (word.value,)))
-
-
-def regex_of(glob: str) -> str:
-    """The pattern as RE2 takes it: the end of the text is `\\z` there."""
-    return "^" + fnmatch.translate(glob).replace(r"\Z", r"\z")

@@ -22,9 +22,9 @@ def test_what_is_typed_is_staged_for_the_plan_of_the_session(live, capsys):
     plan = live("%kconfig plan")
     assert plan.to_arrow()["wanted"].to_pylist() == ["1209600000", "DEBUG"]
     live("%kconfig set log.retention.ms=7d broker=<default>")
-    assert editor.sheet.cell(RETENTION)[1].change.wanted == "604800000"
+    assert editor.sheet.cell(RETENTION).state.change.wanted == "604800000"
     live("%kconfig discard")
-    assert editor.sheet.cell(RETENTION)[1] is None
+    assert editor.sheet.cell(RETENTION).state is None
     editor._ipython_display_()
     assert "topic=gone" in capsys.readouterr().out
 

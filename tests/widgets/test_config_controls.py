@@ -52,7 +52,7 @@ def page() -> Page:
 
 def test_the_row_in_focus_is_two_lines_below_the_table(page: Page) -> None:
     """I saw a value, and neither who had set it nor what it is for."""
-    assert "Choose a row" in page.focus("topic=nobody retention.ms")
+    assert "Choose a cell" in page.focus("topic=nobody retention.ms")
     page.type(RETENTION, "1h")
     first, second = page.focus(RETENTION).splitlines()
     assert first == "topic=orders, retention.ms: 3600000 (1 h), was 86400000 (1 d)"

@@ -275,7 +275,7 @@ def test_reading_again_keeps_what_is_staged(sheet: Sheet) -> None:
     sheet.type(RETENTION, "2d")
     sheet.kafka.cluster.write((Resource.of("topic", "orders"), "cleanup.policy"), "delete")
     sheet.kafka.sleep(1)  # until the broker has it
-    assert sheet.editor.read_again().text == "reloaded: 1 changed"
+    assert sheet.editor.read_again().text == "reloaded: 1 changed (topic=orders cleanup.policy delete)"
     assert (sheet.value(CLEANUP), sheet.value(RETENTION)) == ("delete", "172800000 (2 d)")
 
 

@@ -90,7 +90,7 @@ def test_why_shows_all_that_is_to_be_said_and_hides_it_again(page: Page) -> None
 def test_what_cannot_be_said_of_one_cell_does_not_end_what_is_said_of_others(page: Page) -> None:
     """A client had a name of 250 characters and a blank; from then on nothing was called dangerous any more."""
     moved = "client-id='b " + "x" * 14 + "…" + "0" * 64  # as a page names a row with a long name
-    assert "The rows have changed" in page.focus(moved)
+    assert "Choose a cell" in page.focus(moved)
     assert "user=alice, producer: 1 MB/s" in page.focus("user=alice")
     page.editor.lines = lambda: 1 / 0  # type: ignore[method-assign, return-value]
     assert "ZeroDivisionError" in page.focus("user=alice")

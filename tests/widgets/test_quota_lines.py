@@ -26,7 +26,7 @@ def lines(
     for entity, text in (staged or {}).items():
         sheet.add(Entity.parse(entity))
         sheet.edit([CellText(0, entity, key, text)])
-    cell = sheet.cell(Entity.parse(words), key)
+    cell = sheet.cell(str(Entity.parse(words)), key)
     return quota_lines(cell, advice(cell, limits, sheet.changes(), brokers))
 
 

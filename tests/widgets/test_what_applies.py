@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.usage import utilisation
+from kadmin_nb.widgets import quota_sheet
 from kadmin_nb.widgets.quota_sheet import QuotaSheet, quota_lines
 from kadmin_nb.widgets.quota_table import StoredQuotas, peaks_of
 from kadmin_nb.widgets.sheet import Arrangement, CellText
@@ -113,6 +115,18 @@ def test_keys_that_nobody_uses_are_rare() -> None:
     assert not any(column.is_rare for column in sheet_of({}).columns)
 
 
+def test_the_limit_of_a_cell_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page worked out what applies three times over."""
+    sheet, asked = sheet_of(COMPANY), []
+    real = quota_sheet.applying
+    monkeypatch.setattr(quota_sheet, "applying", lambda *of: (asked.append(of[1:]), real(*of))[1])
+    seen(sheet, RATE)
+    quota_lines(sheet.cell("user=alice client-id=notebook", RATE), [])
+    each = Counter(asked)
+    assert {count for (_, key), count in each.items() if key != RATE} == {1}
+    assert each[Entity.parse("user=alice client-id=notebook"), RATE] == 2  # in the page, and in the lines
+
+
 def test_a_page_of_a_hundred_thousand_entities_is_worked_out_in_time() -> None:
     """I scrolled, and what applies came a second later."""
     sheet = sheet_of(many_users(100_000))
@@ -123,7 +137,7 @@ def test_a_page_of_a_hundred_thousand_entities_is_worked_out_in_time() -> None:
         times.append(time.thread_time() - begin)
     assert len([mark for mark in page.marks if mark.applies == "unlimited"]) == 300
     assert sorted(times)[len(times) // 2] < 0.1
-    assert sheet.cell(Entity.parse("user=u000007"), CONSUMER).applies.value is None
+    assert sheet.cell("user=u000007", CONSUMER).applies.value is None
 
 
 def test_cells_of_exact_names_say_how_much_of_the_limit_was_used() -> None:
@@ -143,5 +157,5 @@ def test_cells_of_exact_names_say_how_much_of_the_limit_was_used() -> None:
     assert bars() == {"user=alice": 50, "user=alice client-id=app": 86, "user=bob": 5}
     sheet.edit([CellText(0, "user=alice", RATE, "600kB/s")])
     assert bars()["user=alice"] == 83
-    first, _ = quota_lines(sheet.cell(Entity.parse("user=alice"), RATE), [])
+    first, _ = quota_lines(sheet.cell("user=alice", RATE), [])
     assert first == "user=alice, producer: 600 kB/s, was 1 MB/s; uses 500 kB/s (83 %)"
