@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ..frames import spark
-from ..frames.relational import Frame, largest
+from ..frames.relational import Frame, largest, with_further, words_of
 
 
 @dataclass(frozen=True)
@@ -47,24 +45,17 @@ class Bins:
     @property
     def span(self) -> list[int]:
         """The first and the last time, in milliseconds as Vega takes them."""
-        return [self.start // 1000, (self.start + self.count * self.step) // 1000]
+        last = max(self.end - 1, self.start)
+        return [self.start // 1000, self.times(last - (last - self.start) % self.step)["to"]]
 
     def added_to(self, frame: Frame, column: str) -> Frame:
-        """The frame with the number of each row's bin, by a time of it."""
-        if spark.is_spark(frame):
-            since = f"(unix_micros({column}) - {self.start})"
-            return spark.with_column(frame, "bin", f"CAST(floor({since} / {self.step}) AS BIGINT)")
-        since = pc.subtract(frame[column].cast(pa.int64()), self.start)
-        return frame.append_column("bin", pc.divide(since, self.step))
+        """The frame with the beginning of each row's bin, by a time of it."""
+        words = words_of(frame)
+        since = words.micros(words.column(column)) - self.start
+        return with_further(frame, {"bin": since - words.remainder(since, self.step) + self.start})
 
-    @property
-    def count(self) -> int:
-        """The number of bins, the last one included."""
-        return (max(self.end - 1, self.start) - self.start) // self.step + 1
-
-    def times(self, number: int) -> dict[str, int]:
+    def times(self, start: int) -> dict[str, int]:
         """The beginning and the end of a bin, in milliseconds as Vega takes them."""
-        start = self.start + number * self.step
         return {"from": start // 1000, "to": (start + self.step) // 1000}
 
 

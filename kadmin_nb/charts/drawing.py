@@ -89,7 +89,7 @@ def width_beside(rows: Sequence[Mapping[str, Any]], name: str) -> float:
 
 
 def _room(rows: Sequence[Mapping[str, Any]], name: str) -> float:
-    return LETTER * max(len(row[name]) for row in rows) + 12
+    return LETTER * max((len(row[name]) for row in rows), default=0) + 12
 
 
 def texts_at_the_end(chart: Any) -> Any:
@@ -126,9 +126,8 @@ def bars(rows: Any, length: str, name: str, colour: str) -> Any:
         Altair is not installed.
     """
     first = zip(*(rows[column].head(MOST_BARS) for column in (length, name, colour)), strict=True)
-    values = [{"length": float(long), "name": short(str(who), beside(2 * BARS)), "colour": str(how)}
+    values = [{"length": float(long), "name": short(str(who), beside(2 * BARS)), "colour": str(how), "text": ""}
               for long, who, how in first]  # fmt: skip
     x, colours = alt.X("length:Q", title=length), alt.Color("colour:N", legend=legend(colour))
     drawn = base(values).mark_bar().encode(x=x, y=names("name"), color=colours)
-    width = max(PICTURE - _room(values, "name"), 2 * BARS) if values else WIDTH
-    return layered(f"{length} by {name}", (), drawn, width=width)
+    return layered(f"{length} by {name}", (), drawn, width=width_beside(values, "name"))

@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from ..frames import schemas
-from ..frames.meanings import limit, word
+from ..frames.meanings import RUNGS, limit, word
 from ..frames.relational import checked, each_once, in_arrow, largest, members
-from ..model.levels import LEVELS
 from .labels import LETTER, beside, clients, count_of, distinct, head, height, key_order, part_of, short
 
 MOST_CLIENTS, MOST_ROWS, MOST_KEYS = 500, 40, 6
@@ -91,43 +90,40 @@ def _groups(chosen: pa.Table, rows: pa.Table, keys: Sequence[str]) -> dict[Limit
     return dict(sorted(groups.items(), key=lambda group: (_from_highest(group[0]), group[1])))
 
 
-def _from_highest(limits: Limits) -> list[tuple[float, int]]:
+def _from_highest(limits: Limits) -> list[tuple[float, str]]:
     """The place of these limits in an order from the highest to the lowest, those of a higher level first."""
-    found = ((one[0], _PLACES.get(one[1] or "", 0)) if one else (-inf, 0) for one in limits)
+    found = ((one[0], RUNGS.get(one[1] or "", "")) if one else (-inf, "") for one in limits)
     return [(-inf if value is None else -value, place) for value, place in found]
 
 
 def _cells(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> Iterator[Cell]:
     """A cell per row and key; also those without a limit."""
+    from .drawing import INK
+
     for limits, names in groups:
         some = names[0] if len(names) == 1 else f"{len(names):,} × {names[0]}"
         everyone = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
         row = {"client": some, "clients": everyone}
         for column, (key, one) in enumerate(zip(keys, limits, strict=True)):
-            cell = _cell(key, *one, _values(groups, column)) if one else {"state": "not resolved", "text": "–"}
-            yield {**row, "key": head(key), "whole_key": short(key), "ink": "currentColor", **cell}
+            every = [other[column] for other, _ in groups]
+            cell = _cell(key, *one, [limit[0] for limit in every if limit]) if one else _MISSING
+            yield {**row, "key": head(key), "whole_key": short(key), "height": 0, "ink": INK, **cell}
 
 
 MOST_NAMES = 8
 """Names of a row's clients that its tooltip has."""
 
-
-def _values(groups: Sequence[tuple[Limits, list[str]]], column: int) -> list[float | None]:
-    """The limits of a key."""
-    return [one[0] for limits, _ in groups if (one := limits[column])]
+_MISSING = {"state": "not resolved", "text": "–"}
 
 
 def _cell(key: str, value: float | None, level: str | None, values: Sequence[float | None]) -> Cell:
-    cell = {"text": limit(key, value), "level": word(level), "number": str(_PLACES.get(level or "", ""))}
+    cell = {"text": limit(key, value), "level": word(level), "number": RUNGS.get(level or "", "")}
     if value is None:
         return {**cell, "state": "unlimited", "level": None}
     if value <= 0:
         return {**cell, "state": "zero", "ink": "white"}
     place = height(value, values)
     return {**cell, "state": "limited", "height": round(place, 3), "ink": "white" if place < 0.45 else "black"}
-
-
-_PLACES = {level.name: level.number + 1 for level in LEVELS}
 
 
 def _unlimited_finding(by_key: list[Cell]) -> str:
@@ -150,15 +146,13 @@ def _heatmap(cells: list[Cell]) -> list[Any]:
     chart = base(cells).encode(x=alt.X(**x), y=names("client"), tooltip=tooltip)
     colours = alt.Scale(domain=[0, 1], scheme=alt.SchemeParams("viridis", extent=[0.15, 0.95]))
     texts = chart.encode(color=alt.Color("ink:N", scale=None))
-    frame = {"stroke": INK, "strokeOpacity": 0.35, "strokeDash": [3, 2], "color": "transparent"}
+    others = [{"test": "datum.state == 'zero'", "value": VERMILLION},
+              {"test": "datum.state != 'limited'", "value": "transparent"}]  # fmt: skip
+    colour = alt.Color("height:Q", legend=None, scale=colours, condition=others)
+    stroke = alt.when("datum.state == 'unlimited'").then(alt.value(INK)).otherwise(alt.value("transparent"))
     levels = texts.mark_text(align="left", fontSize=10, opacity=0.8)
     return [
-        chart.mark_rect(opacity=0),
-        chart.mark_rect()
-        .encode(color=alt.Color("height:Q", legend=None, scale=colours))
-        .transform_filter("datum.state == 'limited'"),
-        chart.mark_rect(color=VERMILLION).transform_filter("datum.state == 'zero'"),
-        chart.mark_rect(**frame).transform_filter("datum.state == 'unlimited'"),
+        chart.mark_rect(strokeOpacity=0.35, strokeDash=[3, 2]).encode(color=colour, stroke=stroke),
         levels.encode(x=alt.X(**x, bandPosition=0.05), text="number:N"),
         texts.mark_text().encode(text="text:N"),
     ]

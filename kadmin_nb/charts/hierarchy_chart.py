@@ -124,20 +124,18 @@ def _layers(rows: list[Row], keys: Sequence[str], room: float) -> list[Any]:
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-1.5, len(tops) - 0.5], reverse=True, nice=False, zero=False))
     columns = alt.Scale(domain=[0, max(len(keys), 1)], range=[room, alt.ExprRef("width")], nice=False)
     x = alt.X("x:Q", axis=None, scale=columns)
+    whose = ["entity:N", "level:N"]
     tooltip = ["entity:N", "key:N", "limit:N", alt.Tooltip("winner:N", title="always wins")]
     limits = base([*_cells(rows, tops, keys)]).encode(x=x, y=y, tooltip=tooltip)
     struck = limits.transform_filter("datum.shadowed")
+    dim = alt.condition("datum.shadowed", alt.value(0.55), alt.value(1))
     headings = base([{"x": column, "y": -1.1, "key": head(key)} for column, key in enumerate(keys)])
     return [
         limits.mark_bar(color=SKY, opacity=0.4, cornerRadius=2, size=17, orient="horizontal").encode(x2="end:Q"),
-        limits.mark_text(align="left", dx=5, color=INK).encode(
-            text="limit:N", opacity=alt.condition("datum.shadowed", alt.value(0.55), alt.value(1))
-        ),
+        limits.mark_text(align="left", dx=5, color=INK).encode(text="limit:N", opacity=dim),
         struck.mark_rule(color=INK, xOffset=3, x2Offset=alt.ExprRef("datum.struck")).encode(x2="x:Q"),
         headings.mark_text(align="left", dx=5, color=INK, fontWeight="bold").encode(x=x, y=y, text="key:N"),
-        base(names).mark_text(align="left", color=INK).encode(
-            x=alt.value(0), y=y, text="name:N", tooltip=["entity:N", "level:N"]
-        ),
+        base(names).mark_text(align="left", color=INK).encode(x=alt.value(0), y=y, text="name:N", tooltip=whose),
     ]  # fmt: skip
 
 

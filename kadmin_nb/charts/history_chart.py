@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
 from ..frames import schemas
 from ..frames.relational import added_up, checked, in_arrow
-from .bins import Bins
+from .bins import SECOND, Bins
 from .labels import count_of
 
 MOST_TIMES = 60
@@ -53,13 +54,13 @@ def history(frame: Any) -> Any:
 
 def _busiest(counted: list[dict[str, Any]], bins: Bins) -> str:
     """The number of changes, and when most of them were."""
-    sums: dict[int, int] = {}
+    sums: Counter[int] = Counter()
     for row in counted:
-        sums[row["bin"]] = sums.get(row["bin"], 0) + row["rows"]
-    most = max(sums, key=lambda number: (sums[number], -number))
-    at = datetime.fromtimestamp(bins.times(most)["from"] / 1000, UTC)
+        sums[row["bin"]] += row["rows"]
+    most = max(sums, key=lambda start: (sums[start], -start))
+    at = datetime.fromtimestamp(most / SECOND, UTC)
     day = f"on {at:%Y-%m-%d}" if bins.is_of_days else f"at {at:%Y-%m-%d %H:%M:%S}"
-    total = count_of(sum(sums.values()), "change")
+    total = count_of(sums.total(), "change")
     return total if len(sums) == 1 or sums[most] == 1 else f"{total}, {sums[most]:,} of them {day}"
 
 

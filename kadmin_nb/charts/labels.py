@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from math import log
 from typing import Any
 
@@ -55,22 +56,18 @@ def uses(rows: Sequence[Mapping[str, Any]], most: float) -> list[str]:
 def distinct(texts: Sequence[str]) -> list[str]:
     """The texts, numbered where several are shortened to the same."""
     times = Counter(texts)
-    seen: Counter[str] = Counter()
-    numbered = []
-    for text in texts:
-        seen[text] += 1
-        numbered.append(f"{seen[text]}: {text}" if times[text] > 1 else text)
-    return numbered
+    numbers = {text: count(1) for text in times}
+    return [f"{next(numbers[text])}: {text}" if times[text] > 1 else text for text in texts]
 
 
-def count_of(count: int, noun: str) -> str:
+def count_of(many: int, noun: str) -> str:
     """So many of a noun with a regular plural: *3 clients*, *1 client*, *no clients*."""
-    return counted_nouns(count, noun, f"{noun}s") if count < 1000 else f"{count:,} {noun}s"
+    return counted_nouns(many, noun, f"{noun}s")
 
 
-def part_of(shown: int, count: int, which: str) -> str:
+def part_of(shown: int, many: int, which: str) -> str:
     """That a chart has the first of many; nothing where it has all."""
-    return f"{shown:,} of {count:,}: the {which}" if shown < count else ""
+    return f"{shown:,} of {many:,}: the {which}" if shown < many else ""
 
 
 def head(key: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from itertools import zip_longest
-from math import inf, isfinite, log
-from typing import Any, NamedTuple
+from math import isfinite, log
+from typing import Any
 
 from ..frames import schemas
 from ..frames.meanings import UNLIMITED, in_unit
@@ -18,30 +19,8 @@ MOST_CHANGES, LONGEST_NAME = 40, 120
 EFFECTS = ("lower", "higher", "newly set", "removed")
 
 
-class NumberChange(NamedTuple):
-    """A change of a number: `old` and `new` are what applies before and after, None where nothing does."""
-
-    name: str
-    text: str
-    old: float | None
-    new: float | None
-
-    @property
-    def effect(self) -> str:
-        """One of EFFECTS."""
-        if self.old is None or self.new is None:
-            return "newly set" if self.old is None else "removed"
-        return "lower" if self.new < self.old else "higher"
-
-    @property
-    def factor(self) -> float:
-        """The new number as a multiple of the old one; 1 if either is missing."""
-        return self.new / self.old if self.old and self.new else 1.0
-
-    @property
-    def size(self) -> float:
-        """How far it moves; infinite for what is set or removed."""
-        return abs(log(self.factor)) if self.old and self.new else inf
+Change = dict[str, Any]
+"""What is drawn of a change: its name and text, its effect, and what applies after as a multiple of before."""
 
 
 def plan(plan: Any) -> Any:
@@ -83,24 +62,25 @@ def plan(plan: Any) -> Any:
     if not changes:
         return empty("Nothing changes" if not rows else f"{count_of(len(rows), 'change')} of other values than numbers")
     shown = _largest_of_each(changes)
-    counts = {effect: sum(change.effect == effect for change in changes) for effect in EFFECTS}
-    finding = ", ".join(f"{count:,} {effect}" for effect, count in counts.items() if count)
-    labels = distinct([change.name for change in shown])
-    drawn = [{"change": label, "effect": change.effect, "text": change.text, "factor": change.factor, "before": 1}
-             for label, change in zip(labels, shown, strict=True)]  # fmt: skip
+    counts = Counter(change["effect"] for change in changes)
+    finding = ", ".join(f"{counts[effect]:,} {effect}" for effect in EFFECTS if counts[effect])
+    labels = distinct([change["change"] for change in shown])
+    drawn = [{**change, "change": label} for label, change in zip(labels, shown, strict=True)]
     remarks = [part_of(len(shown), len(changes), "largest changes"), remark]
-    return layered(finding, remarks, *_layers(shown, drawn), width=width_beside(drawn, "change"))
+    return layered(finding, remarks, *_layers(drawn), width=width_beside(drawn, "change"))
 
 
-def _number_change(row: dict[str, Any]) -> NumberChange | None:
+def _number_change(row: dict[str, Any]) -> Change | None:
     """The change of a row, where what applies before and after can be drawn."""
     before, after = _applying(row, "old", "applies_before"), _applying(row, "after", "applies_after")
     (old, old_text), (new, new_text) = before, after
     if (old is None and old_text not in NOTHING) or (new is None and new_text not in NOTHING) or old == new:
         return None
     sign = "+" if row["old"] is None else "-" if row["after"] is None else "~"
-    name = f"{sign} {row['resource']} {head(row['key'])}"
-    return NumberChange(short(name, LONGEST_NAME), short(f"{old_text} → {new_text}"), old, new)
+    name = short(f"{sign} {row['resource']} {head(row['key'])}", LONGEST_NAME)
+    factor = new / old if old and new else 1.0
+    effect = "newly set" if old is None else "removed" if new is None else "lower" if factor < 1 else "higher"
+    return {"change": name, "text": short(f"{old_text} → {new_text}"), "effect": effect, "factor": factor, "before": 1}
 
 
 NOTHING = ("not set", UNLIMITED)
@@ -124,15 +104,15 @@ def _positive(text: str | None) -> float | None:
     return number if isfinite(number) and number > 0 else None
 
 
-def _largest_of_each(changes: list[NumberChange]) -> list[NumberChange]:
+def _largest_of_each(changes: list[Change]) -> list[Change]:
     """The largest of each effect in turns, so that thousands of removals do not hide what is lowered."""
-    by_size = sorted(changes, key=lambda change: (-change.size, change.name))
-    turns = zip_longest(*([change for change in by_size if change.effect == effect] for effect in EFFECTS))
+    by_size = sorted(changes, key=lambda change: (-abs(log(change["factor"])), change["change"]))
+    turns = zip_longest(*([change for change in by_size if change["effect"] == effect] for effect in EFFECTS))
     chosen = [change for turn in turns for change in turn if change is not None][:MOST_CHANGES]
-    return sorted(chosen, key=lambda change: EFFECTS.index(change.effect))
+    return sorted(chosen, key=lambda change: EFFECTS.index(change["effect"]))
 
 
-def _layers(changes: Sequence[NumberChange], rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+def _layers(rows: Sequence[Change]) -> list[Any]:
     from .drawing import (
         BLUE,
         GREEN,
@@ -148,25 +128,21 @@ def _layers(changes: Sequence[NumberChange], rows: Sequence[Mapping[str, Any]]) 
         with_room,
     )
 
-    factors = [change.factor for change in changes]
+    factors = [row["factor"] for row in rows]
     low, high = min(*factors, 0.5) / 1.1, max(*factors, 2.0) * 1.1
-    shown = [effect for effect in EFFECTS if any(change.effect == effect for change in changes)]
-    looks = dict(zip(EFFECTS, ((ORANGE, "triangle-left"), (GREEN, "triangle-right"), (BLUE, "diamond"),
-                               (VERMILLION, "cross")), strict=True))  # fmt: skip
-    colours, shapes = (alt.Scale(domain=shown, range=[looks[effect][place] for effect in shown]) for place in (0, 1))
-    marks = legend(symbolSize=110)
+    colours = alt.Scale(domain=EFFECTS, range=[ORANGE, GREEN, BLUE, VERMILLION])
+    shapes = alt.Scale(domain=EFFECTS, range=["triangle-left", "triangle-right", "diamond", "cross"])
+    marks = legend(symbolSize=110, values=[*dict.fromkeys(row["effect"] for row in rows)])
     colour = alt.Color("effect:N", scale=colours, legend=marks)
+    shape = alt.Shape("effect:N", scale=shapes, legend=marks)
     axis = alt.Axis(values=log_ticks(low, high), labelExpr="'× ' + format(datum.value, ',.3~r')", labelOverlap=True)
-    x = alt.X(
-        "factor:Q", title="after, as a multiple of before", axis=axis, scale=with_room(rows, low, high, type="log")
-    )
+    scale = with_room(rows, low, high, type="log")
+    x = alt.X("factor:Q", title="after, as a multiple of before", axis=axis, scale=scale)
     chart = base(rows).encode(y=names("change"), tooltip=["change:N", "effect:N", "text:N"])
     ring = chart.mark_point(size=40, color=INK, filled=False).encode(x=alt.X("before:Q"))
     return [
         chart.mark_rule(size=2).encode(x=x, x2="before", color=colour),
         ring.transform_filter("datum.factor != 1"),
-        chart.mark_point(size=110, filled=True, opacity=1).encode(
-            x=x, color=colour, shape=alt.Shape("effect:N", scale=shapes, legend=marks)
-        ),
+        chart.mark_point(size=110, filled=True, opacity=1).encode(x=x, color=colour, shape=shape),
         texts_at_the_end(chart),
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
-from math import inf
 from operator import itemgetter
 from typing import Any
 
@@ -36,6 +35,7 @@ MOST_LIMITS, MOST_WINDOWS, MOST_BARS = 6, 80, 30
 """Limits, and points in time of each, or bars of a backtest, that a chart has at most."""
 
 _BUCKET = ("bucket_user", "bucket_client_id", "key")
+_whose = itemgetter(*_BUCKET)
 Row = dict[str, Any]
 
 
@@ -117,9 +117,8 @@ def _points(windows: Frame, bins: Bins, measured: Sequence[Row]) -> list[Row]:
     measures = {"used": ("max", "used"), "throttle": ("max", "throttle")}
     points = _by_bin(bins.added_to(windows, "start"), (*_BUCKET, "limit"), measures)
     times = {row["bin"]: row for row in measured}
-    together = Counter(tuple(row[name] for name in (*_BUCKET, "bin")) for row in points)
-    alone = [together[tuple(row[name] for name in (*_BUCKET, "bin"))] == 1 for row in points]
-    return [row | times[row["bin"]] if is_alone else row for row, is_alone in zip(points, alone, strict=True)]
+    together = Counter((_whose(row), row["bin"]) for row in points)
+    return [row | times[row["bin"]] if together[_whose(row), row["bin"]] == 1 else row for row in points]
 
 
 def _by_bin(rows: Frame, by: Sequence[str], measures: Mapping[str, Measure]) -> list[Row]:
@@ -145,7 +144,7 @@ _USED, _OVER, _THROTTLED = "used", "over the limit", "throttled"
 
 def _strip(number: int, bucket: Row, points: Sequence[Row]) -> Row:
     """A strip: its bucket, points and limits, the most that was used, the longest throttle, and where it is drawn."""
-    its = [row for row in points if all(row[name] == bucket[name] for name in _BUCKET)]
+    its = [row for row in points if _whose(row) == _whose(bucket)]
     limits = [(value, next(rows)["from"]) for value, rows in groupby(its, key=itemgetter("limit"))]
     peak = max(row["used"] for row in its)
     top = max(peak, *(value or 0.0 for value, _ in limits)) or 1.0
@@ -158,11 +157,11 @@ def _finding(strips: Sequence[Row]) -> str:
     limited = [strip for strip in strips if any(value is not None for value, _ in strip["limits"])]
     if not limited:
         return f"The use of {count_of(len(strips), 'client')}, none of which has a limit"
-    exceeded = [any(row["used"] > (inf if row["limit"] is None else row["limit"]) for row in strip["points"])
-                for strip in limited]  # fmt: skip
+    exceeded = sum(any(row["limit"] is not None and row["used"] > row["limit"] for row in strip["points"])
+                   for strip in limited)  # fmt: skip
     if len(limited) == 1:
-        return f"The limit of {uses(limited, 60)[0]} was {'' if exceeded[0] else 'not '}exceeded"
-    return f"{sum(exceeded)} of these {len(limited)} limits {'was' if sum(exceeded) == 1 else 'were'} exceeded"
+        return f"The limit of {uses(limited, 60)[0]} was {'' if exceeded else 'not '}exceeded"
+    return f"{exceeded} of these {len(limited)} limits {'was' if exceeded == 1 else 'were'} exceeded"
 
 
 def _strips(strips: Sequence[Row], spans: Sequence[Row], bins: Bins) -> list[Any]:
@@ -172,15 +171,14 @@ def _strips(strips: Sequence[Row], spans: Sequence[Row], bins: Bins) -> list[Any
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0, len(strips)], reverse=True, nice=False))
     x = over_time("from", bins)
     colours = alt.Scale(domain=[_USED, _OVER, _THROTTLED], range=[BLUE, VERMILLION, INK])
+    colour = alt.Color("part:N", scale=colours, legend=legend())
     tooltip = [alt.Tooltip("utcyearmonthdatehoursminutesseconds(from):T", title="from, UTC"), "part:N", "text:N"]
     parts = [part for strip in strips for row in strip["points"] for part in _parts(strip, row)]
     lines = [{**span, "y": strip["base"] + 0.012} for strip in strips for span in spans]
     limits = [line for strip in strips for line in _limit_lines(strip, bins)]
     return [
         base(lines).mark_rule(color=INK, opacity=0.6).encode(x=x, x2="to", y=y),
-        base(parts).mark_rect(stroke=None).encode(
-            x=x, x2="to", y=y, y2="end", color=alt.Color("part:N", scale=colours, legend=legend()), tooltip=tooltip
-        ),
+        base(parts).mark_rect(stroke=None).encode(x=x, x2="to", y=y, y2="end", color=colour, tooltip=tooltip),
         base(limits).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=x, x2="to", y=y, tooltip=["text:N"]),
         base(heads).mark_text(align="left", color=INK, lineBreak="\n").encode(x=alt.value(0), y=y, text="text:N"),
     ]  # fmt: skip
@@ -208,27 +206,14 @@ def _limit_lines(strip: Row, bins: Bins) -> Iterator[Row]:
 
 def _parts(strip: Row, row: Row) -> Iterator[Row]:
     """The rectangles of a point: what was used within the limit and above it, and below them the throttle."""
-    base, key, most = strip["base"], strip["key"], row["limit"]
+    base, most, text = strip["base"], row["limit"], used(strip["key"], row["used"])
     within = row["used"] if most is None else min(row["used"], most)
-    ends = [round(base - strip["scale"] * value, 3) for value in (0, within, row["used"])]
-    times = {name: row[name] for name in ("from", "to")}
-    yield {**times, "part": _USED, "y": ends[0], "end": ends[1], "text": used(key, row["used"])}
-    if within < row["used"]:
-        yield {**times, "part": _OVER, "y": ends[1], "end": ends[2], "text": used(key, row["used"])}
+    low, middle, high = (round(base - strip["scale"] * value, 3) for value in (0, within, row["used"]))
+    parts = [(_USED, low, middle, text), (_OVER, middle, high, text)][: 1 + (within < row["used"])]
     if row["throttle"]:
-        yield {**times, "part": _THROTTLED, "y": base + 0.03, "end": base + 0.08, "text": milliseconds(row["throttle"])}
-
-
-_COLUMNS_OF_BACKTEST = (
-    "broker",
-    "key",
-    "bucket_user",
-    "bucket_client_id",
-    "limit",
-    "windows",
-    "throttled_s",
-    "delay_s",
-)
+        parts.append((_THROTTLED, base + 0.03, base + 0.08, milliseconds(row["throttle"])))
+    for part in parts:
+        yield {"from": row["from"], "to": row["to"], **dict(zip(("part", "y", "end", "text"), part, strict=True))}
 
 
 def _backtest(frame: Any) -> Any:
@@ -247,7 +232,8 @@ def _backtest(frame: Any) -> Any:
         with_room,
     )
 
-    rows = checked(frame, schemas.BACKTEST.schema, _COLUMNS_OF_BACKTEST, "the rows of a backtest")
+    columns = ("broker", "windows", "throttled_s", "delay_s")
+    rows = checked(frame, schemas.BACKTEST.schema, (*_BUCKET, "limit", *columns), "the rows of a backtest")
     measures = {"throttled": ("max", "throttled_s"), "active": ("max", "windows"), "limit": ("max", "limit"),
                 "delay": ("max", "delay_s")}  # fmt: skip
     groups, count = largest(rows, _BUCKET, measures, 100_000)

@@ -196,13 +196,6 @@ def first_groups(groups: DataFrame, order: str, by: Sequence[str], most: int) ->
         return groups.orderBy(F.desc_nulls_last(order), *map(F.col, by)).limit(most).toArrow()
 
 
-def with_column(frame: DataFrame, name: str, expression: str) -> DataFrame:
-    """The frame with one more column, by an expression of SQL."""
-    from pyspark.sql import functions as F
-
-    return frame.withColumn(name, F.expr(expression))
-
-
 def rows_of_groups(frame: DataFrame, groups: pa.Table | DataFrame, by: Sequence[str]) -> DataFrame:
     """The rows that have the values of one of these groups in some columns, with the group's others."""
     few = to_spark(groups, frame.sparkSession) if isinstance(groups, pa.Table) else groups

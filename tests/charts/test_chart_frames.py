@@ -68,9 +68,14 @@ def test_unlimited_zero_and_not_resolved_are_told_apart() -> None:
     """A client without a limit looked like one with a limit of 0."""
     table = effective(3)
     other = table.slice(2, 1).set_column(2, "key", [["consumer_byte_rate"]]).cast(table.schema)
-    rows = [row for values in kn.charts.effective(_both(table, other)).to_dict()["datasets"].values() for row in values]
+    chart = kn.charts.effective(_both(table, other))
+    rows = [row for values in chart.to_dict()["datasets"].values() for row in values]
     assert {row["state"] for row in rows} == {"unlimited", "zero", "limited", "not resolved"}
     assert {row["text"] for row in rows} == {"unlimited", "0 B/s", "5 MB/s", "–"}
+    assert [svg(chart).count(look) for look in ('fill="#D55E00"', 'stroke="currentColor" stroke-opacity="0.35"')] == [
+        1,
+        1,
+    ]
 
 
 def _both(*tables: Any) -> Any:
