@@ -257,6 +257,7 @@ def look(kafka: WireKafka, clients: Sequence[str], admin: str | None = None) -> 
     principal = admin or kafka.wire.settings.principal
 
     def make() -> SetupAnswer:
+        kafka.wire.settings.refuse_unplanned("these topics and rights are")
         before = Setup.of(kafka, principal, clients)
         _make(kafka, before)
         made = {*before.missing_topics, *(f"{who}: {right}" for who, right in before.missing_grants)}

@@ -176,6 +176,7 @@ class ClientConfigs:
         NotAuthorized
             READ or WRITE on the topic of registrations is missing.
         """
+        self._kafka.wire.settings.refuse_unplanned("registrations are")
         entity = ClientEntity.of(user, client_id)
         names = [client.name for client in self._kafka.client_registry.describe().clients if client.is_below(entity)]
         self._kafka.client_registry.forget(names)

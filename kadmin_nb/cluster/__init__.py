@@ -122,7 +122,7 @@ class Cluster:
         from .policies import guard
 
         user, judge = partial(user_in_words, self.settings), partial(guard, self.port, self.settings)
-        return Changes(self.port, user, judge, self.settings.target)  # who knows no Cluster keeps none
+        return Changes(self.port, user, judge, self.settings)  # who knows no Cluster keeps none
 
     @cached_property
     def stage(self) -> Stage:

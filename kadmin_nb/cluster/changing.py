@@ -51,6 +51,7 @@ from . import near_names
 from .near_names import Existing
 
 if TYPE_CHECKING:
+    from ..model.connection_settings import Settings
     from ..policy import PolicyAnswer
     from ..policy.rule_functions import Given
 
@@ -116,9 +117,11 @@ class Changes:
         kafka: LiveKafka,
         named: Callable[[], str | None] = lambda: None,
         guard: Callable[[Plan, Any], PolicyAnswer | None] = lambda plan, policy: None,
-        target: str = "",
+        settings: Settings | None = None,
     ) -> None:
-        self._kafka, self._named, self.guard, self.target = kafka, named, guard, target
+        self._kafka, self._named, self.guard = kafka, named, guard
+        self.target = settings.target if settings else ""
+        self._approved_only = settings.source if settings and settings.approved_only else ""
 
     @property
     def port(self) -> LiveKafka:
@@ -140,8 +143,8 @@ class Changes:
         """Carry out a plan, or carry it on; see `Cluster.apply`."""
         plan = self._begun(plan).plan if isinstance(plan, str) else plan
         self._refuse_other_cluster(plan)
-        if options.require_approval:
-            approval_of(plan)
+        if options.require_approval or self._approved_only:
+            approval_of(plan, self._approved_only)
         judged = self.guard(plan, options.policy)
         rules_broken = judged.dangers(plan) if judged else []
         with heard_between_requests(stop) as stopped, journals().open(plan) as journal:

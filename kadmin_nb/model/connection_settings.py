@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..errors import PlanRefused
 from ..secrets import Secret
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ GSSAPI = "GSSAPI"
 class Settings:
     """A connection, whatever it was read from. `source` names where it came from.
 
-    `policy` is the file of rules that every plan there is to keep; `target` the word that means this connection from
+    `policy` is the file of rules that every plan there is to keep; with `approved_only` only plans that another person
+    has approved are carried out; `target` the word that means this connection from
     any folder, empty for the one that no word is needed for. `timeout` is the seconds that a call may take, an alter
     too; None leaves each its own bound.
     """
@@ -128,8 +130,18 @@ class Settings:
     timeout: float | None = None
     source: str = "host:port"
     policy: str | None = None
+    approved_only: bool = False
     target: str = field(default="", compare=False)
     ignored: tuple[str, ...] = field(default=(), compare=False)
+
+    def refuse_unplanned(self, what: str) -> None:
+        """Refuse a change that is in no plan, where only approved plans are carried out (PlanRefused)."""
+        if self.approved_only:
+            raise PlanRefused(
+                f"{self.source} carries out approved plans only, and {what} in no plan",
+                code="APPROVAL",
+                hint="Nothing was sent. Connect with a profile that has no apply.",
+            )
 
     @property
     def uses_sasl(self) -> bool:

@@ -32,8 +32,8 @@ def approved(plan: Plan, author: str, at: str, text: str = "") -> Plan:
     return with_note(plan, text, author=author, at=at, kind=APPROVAL)
 
 
-def approval_of(plan: Plan) -> Mapping[str, str]:
-    """The first approval that counts.
+def approval_of(plan: Plan, wanted_by: str = "") -> Mapping[str, str]:
+    """The first approval that counts; who wants one is said where that is not the caller.
 
     Raises
     ------
@@ -45,7 +45,8 @@ def approval_of(plan: Plan) -> Mapping[str, str]:
     if "" in reasons:
         return approvals[reasons.index("")]
     why = reasons[0] if reasons else "no one has approved it"
-    raise _approval_refused(f"plan {short_id(plan.id)} is not approved: {why}")
+    wanted = f"; {wanted_by} carries out approved plans only" if wanted_by else ""
+    raise _approval_refused(f"plan {short_id(plan.id)} is not approved: {why}{wanted}")
 
 
 def _why_not(plan: Plan, author: str) -> str:

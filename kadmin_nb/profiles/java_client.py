@@ -50,6 +50,7 @@ def settings(entries: Entries) -> Settings:
         timeout=entries.seconds("default.api.timeout.ms"),  # Java's bound on a call with all its attempts
         source=entries.source,
         policy=entries.policy,
+        approved_only=entries.approved_only,
         ignored=_ignored(entries, module, mechanism, tls=tls),
     )
     return _with_login(found, entries, module) if mechanism else found

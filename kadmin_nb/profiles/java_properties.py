@@ -25,20 +25,22 @@ class Login:
 class Entries:
     """Java keys with their values, `source` in words; `login` is what `sasl.jaas.config` would say.
 
-    `policy` is the path of the rules that plans are to keep.
+    `policy` is the path of the rules that plans are to keep; with `approved_only` plans need an approval.
     """
 
     values: Mapping[str, str | Secret]
     source: str
     login: Login | None = None
     policy: str | None = None
+    approved_only: bool = False
 
     def under(self, upper: Entries) -> Entries:
         """These entries with `upper` on top, named after `upper`. The later login wins, in either form."""
         lower = {k: v for k, v in self.values.items() if not (upper.login and k == "sasl.jaas.config")}
         login = None if "sasl.jaas.config" in upper.values else self.login
         policy = upper.policy or self.policy
-        return Entries({**lower, **upper.values}, upper.source, upper.login or login, policy)
+        approved_only = upper.approved_only or self.approved_only
+        return Entries({**lower, **upper.values}, upper.source, upper.login or login, policy, approved_only)
 
     def text(self, key: str) -> str | None:
         """The value as Kafka reads it, trimmed as Java trims; None without the key."""

@@ -155,7 +155,7 @@ def _override(key: str, value: str) -> str | Secret:
 
 NAME = "kadmin-nb.toml"
 _MAX_BYTES = 1 << 20
-_OURS = ("bootstrap", "password", "policy", "properties", "timeout", "username")
+_OURS = ("apply", "bootstrap", "password", "policy", "properties", "timeout", "username")
 _PATHS = ("ssl.keystore.location", "ssl.truststore.location")
 
 
@@ -288,7 +288,7 @@ class _Profile:
                 raise UsageError(f"{self.where} has both {one} and {other}; use one")
         policy = str(self._beside(self._text("policy"))) if "policy" in self.given else None
         values = {_JAVA.get(key, key): self._value(key) for key in self.given if key not in _APART}
-        own = Entries(values, self.where, self._login(), policy)
+        own = Entries(values, self.where, self._login(), policy, self._approved_only())
         if "properties" not in self.given:
             return own
         return java_properties.parse_properties(self._beside(self._text("properties"))).under(own)
@@ -304,6 +304,12 @@ class _Profile:
         if key == "timeout":
             return _in_milliseconds(text, f"{self.where}: timeout")
         return str(self._beside(text)) if key in _PATHS else text
+
+    def _approved_only(self) -> bool:
+        if "apply" in self.given and self.given["apply"] != _APPROVED_ONLY:
+            hint = "Without apply every plan may be carried out."
+            raise UsageError(f'{self.where}: apply is not "{_APPROVED_ONLY}"', hint=hint)
+        return "apply" in self.given
 
     def _login(self) -> Login | None:
         present = {"username", "password"} & self.given.keys()
@@ -337,7 +343,8 @@ class _Profile:
 
 _BROKERS = ("bootstrap", "bootstrap.servers")
 _JAVA = {"bootstrap": "bootstrap.servers", "timeout": "default.api.timeout.ms"}
-_APART = ("password", "policy", "properties", "username")
+_APPROVED_ONLY = "approved-only"
+_APART = ("apply", "password", "policy", "properties", "username")
 _ONCE = (_BROKERS, ("timeout", "default.api.timeout.ms"), ("username", "sasl.jaas.config"))
 
 

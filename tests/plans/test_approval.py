@@ -146,6 +146,58 @@ def test_the_broker_names_author_and_approver(
         assert "read on the 3rd" in repr(kn.Plan.load(file))
 
 
+@pytest.mark.broker
+@pytest.mark.secure
+def test_a_profile_that_wants_approvals_has_them_wanted_in_every_door(
+    secure_kafka: LocalKafka,
+    unique,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Who forgot --require-approval applied what nobody had read."""
+    toml = tmp_path / "kadmin-nb.toml"
+    toml.write_text(f'[profiles.careful]\nproperties = "{secure_kafka.client_properties}"\napply = "approved-only"\n')
+    monkeypatch.setenv("KADMIN_CONFIG", str(toml))
+    file, user, bob = str(tmp_path / "p.json"), unique("user"), let_in(secure_kafka, unique("bob"))
+    at = ("--cluster", "careful")
+    setting = ("quota", "set", "producer_byte_rate=5MB/s", f"user={user}", *at)
+    assert terminal.run_line([*setting, "--apply"]) == 5
+    said = capsys.readouterr().err
+    assert "no one has approved it; profile careful in" in said
+    assert "carries out approved plans only" in said
+    assert terminal.run_line([*setting, "--save", file]) == 0
+    drop_in = ("kafka-configs", "--alter", "--entity-type", "users", "--entity-name", user)
+    assert terminal.run_line([*drop_in, "--add-config", "producer_byte_rate=1000000", *at]) != 0
+    with kn.connect("careful") as careful:
+        plan = kn.Plan.load(file)
+        for refused in (lambda: careful.apply(plan), lambda: careful.plans.bind(plan).apply()):
+            with pytest.raises(kn.PlanRefused, match="approved plans only"):
+                refused()
+        with pytest.raises(kn.PlanRefused, match="approved plans only, and these topics and rights are in no plan"):
+            careful.client_configs.setup(clients=["User:app"]).apply()
+        with pytest.raises(kn.PlanRefused, match="registrations are in no plan"):
+            careful.client_configs.forget("nobody")
+        assert not len(careful.quotas.describe(user=user))
+    run = ("runbook", "run", "apply_plan", "-p", "cluster=careful", "-p", f"plan={file}", "-p", f"plan_id={plan.id}")
+    assert terminal.run_line([*run, "-p", "apply=true", "--output", str(tmp_path / "refused.ipynb")]) == 5
+    assert terminal.run_line(["plan", "approve", file, "--cluster", str(bob)]) == 0
+    assert terminal.run_line(["plan", "apply", file, *at]) == 0
+    with kn.connect("careful") as careful:
+        assert rows(careful.quotas.describe(user=user), "value") == [(5e6,)]
+        undo = careful.rollback(kn.Plan.load(file))
+        with pytest.raises(kn.PlanRefused, match="approved plans only"):
+            careful.apply(undo)
+
+
+def test_a_profile_says_approved_only_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`apply = "never"` was taken for a key of Java's."""
+    (tmp_path / "kadmin-nb.toml").write_text('[profiles.x]\nbootstrap = "127.0.0.1:9"\napply = "never"\n')
+    monkeypatch.setenv("KADMIN_CONFIG", str(tmp_path / "kadmin-nb.toml"))
+    with pytest.raises(kn.UsageError, match='apply is not "approved-only"'):
+        kn.connect("x")
+
+
 @dataclass
 class ThreePersons:
     """Mia may read, and proposes; Bob may nothing, and approves; the job alone may alter the topic, and the rest."""
