@@ -251,9 +251,10 @@ class History:
             frames[kind.name] = frame_of(state, kind)
         newest = rows.filter(pc.equal(rows["taken_at"], pc.max(rows["taken_at"])))
         last = max(newest.to_pylist(), key=itemgetter("snapshot_id"))
+        read = rows.select(["taken_at", "scopes"]).group_by("scopes").aggregate([("taken_at", "max")])
         last_read = {  # the parts that these snapshots have read, and when each was read last
-            scope: row["taken_at"]
-            for row in rows.select(["taken_at", "scopes"]).sort_by("taken_at").to_pylist()
+            scope: row["taken_at_max"]
+            for row in read.sort_by("taken_at_max").to_pylist()
             for scope in row["scopes"].split()
         }
         older = {scope: at for scope, at in last_read.items() if at < last["taken_at"]}

@@ -7,9 +7,12 @@ that the plan left there, in a time in which it was applied. Of all other change
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import UsageError, WrongCluster
 from ..hints import short_id
@@ -71,17 +74,13 @@ def rows_applied(plans: Iterable[Plan], taken: Snapshot, since: datetime | None)
     ]
 
 
-def rows_of_plans(applied: Iterable[AppliedRow], taken: Snapshot) -> list[Row]:
+def rows_of_plans(applied: Collection[AppliedRow], taken: Snapshot) -> list[Row]:
     """PLANNED_CHANGES: what plans had left by these rows when this snapshot was taken.
 
     A row that changes nothing is not there, nor a secret, whose value nobody can see.
     """
-    frames = {
-        kind.name: {
-            _place(taken.cluster_id, kind, row): row for row in taken.frames[kind.name] if row["key"] is not None
-        }
-        for kind in taken.kinds
-    }
+    names = {name for of in applied for name in (str(of.change.resource), *of.change.resource.names)}
+    frames = {kind.name: _rows_there(taken, kind, pa.array(names, pa.string())) for kind in taken.kinds}
     same = {"cluster_id": taken.cluster_id, "taken_at": taken.taken_at}
     return [
         {**same, **row, "plan_id": of.plan_id, "author": of.author or None}
@@ -89,6 +88,13 @@ def rows_of_plans(applied: Iterable[AppliedRow], taken: Snapshot) -> list[Row]:
         for of in applied
         if (row := _row_of(of.change, taken.cluster_id, frames)) is not None
     ]
+
+
+def _rows_there(taken: Snapshot, kind: SnapshotKind, names: pa.Array) -> dict[_Place, Row]:
+    """The rows of a snapshot that have one of these names."""
+    table, whose = taken.frames[kind.name].to_arrow(), kind.order[-2]
+    is_named = pc.and_(pc.is_in(table[whose].cast(pa.string()), names), pc.is_valid(table["key"]))
+    return {_place(taken.cluster_id, kind, row): row for row in table.filter(is_named).to_pylist()}
 
 
 def not_yet_kept(rows: Iterable[Row], kept: Iterable[Row]) -> list[Row]:

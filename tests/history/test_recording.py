@@ -258,6 +258,24 @@ def test_two_recorders_of_one_cluster_take_turns(tmp_path: Path) -> None:
     assert len(history.snapshots()) == 32
 
 
+@pytest.mark.parametrize("taken_away", [False, True])
+def test_an_open_history_shows_what_others_have_recorded_since(tmp_path: Path, taken_away: bool) -> None:
+    """My notebook had the history open since Monday, and showed Monday's limits: the job records in its own process."""
+    place = tmp_path / "history"
+    open_since = kn.open_history(place)
+    open_since.record(taken(0, {"alice": 1.0}))
+    assert limits_of(open_since.as_of(at(0))) == {"alice": 1.0}
+    if taken_away:  # and began anew, with as many records
+        place.rename(tmp_path / "before")
+    record = "import sys, kadmin_nb as kn; from tests.history.hours import taken\nfor hour in range(1, 41):\n"
+    record += " kn.open_history(sys.argv[1]).record(taken(hour, {'alice': hour + 1.0}))"
+    subprocess.run([sys.executable, "-c", record, str(place)], check=True)
+    assert limits_of(open_since.as_of(at(40))) == {"alice": 41.0}
+    assert len({row["taken_at"] for row in open_since.snapshots()}) == 40 + (not taken_away)
+    open_since.record(taken(41, {"alice": 42.0}))
+    assert limits_of(kn.open_history(place).as_of(at(41))) == {"alice": 42.0}
+
+
 def test_other_tables_are_not_taken_for_a_history(tmp_path: Path) -> None:
     """The path was that of another table, and it got columns that nobody knew."""
     from deltalake import write_deltalake
