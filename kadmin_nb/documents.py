@@ -146,6 +146,18 @@ def to_json(value: object) -> str:
     return _WRITER.encode(value)
 
 
+def texts_to_json(value: object) -> str:
+    """The same of a value without fractions, in a tenth of the time."""
+    import msgspec
+
+    try:
+        written = msgspec.json.encode(value, order="sorted")
+    except (ValueError, OverflowError):  # half a surrogate pair, a number with many digits
+        return to_json(value)
+    is_same = written.isascii() and b"\x7f" not in written
+    return written.decode() if is_same else to_json(value)
+
+
 def digest(*parts: str) -> str:
     """The SHA-256 of these texts, one after the other, in hexadecimal."""
     sha = hashlib.sha256()

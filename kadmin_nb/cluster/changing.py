@@ -229,7 +229,7 @@ class Changes:
         undone = self._journal_of(plan.head.undoes)
         if undone is None or undone.state.undone_by == plan.id:
             return
-        with journals().open(undone.plan) as journal:
+        with Journal.open(undone.place) as journal:
             at = self._kafka.now().isoformat()
             journal.write(replay.UNDONE, run=undone.state.runs, at=at, by=plan.id, author=author())
 

@@ -45,10 +45,14 @@ class Entity(Configurable):
     _hash: ClassVar[int]
 
     @classmethod
-    def of(cls, parts: Mapping[str, Part]) -> Entity:
-        """The entity of this map of KIP-546, parts in our order. Any type is allowed, names may not be empty."""
-        for kind, name in parts.items():
-            _check(kind, name)
+    def of(cls, parts: Mapping[str, object]) -> Entity:
+        """The entity of this map of KIP-546, parts in our order. Any type is allowed, each with a name or DEFAULT.
+
+        Raises
+        ------
+        UsageError
+            No part, None, an empty name, ANY, something that is not a text, an ip beside another.
+        """
         if not parts:
             raise UsageError("an entity needs at least one of user, client-id, ip")
         if "ip" in parts and len(parts) > 1:
@@ -56,7 +60,7 @@ class Entity(Configurable):
                 "ip cannot be combined with user or client-id",
                 hint="Kafka keeps ip quotas separate: use ip=… alone.",
             )
-        return cls(_in_order(parts.items()))
+        return cls(_in_order([(kind, named(kind, name)) for kind, name in parts.items()]))
 
     @classmethod
     def parse(cls, text: str) -> Entity:
@@ -115,15 +119,15 @@ ARGUMENTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
 """The names of Python's arguments for the entity types."""
 
 
-def parts_of(words: Sequence[str]) -> dict[str, Part]:
+def parts_of(words: Sequence[str]) -> dict[str, object]:
     """The parts that these words name, each type once."""
     _refuse_torn_name(words)
-    parts: dict[str, Part] = {}
+    parts: dict[str, object] = {}
     for word in map(parse_word, words):
         kind = entity_type(word.name) or word.name
         if kind in parts:
             raise UsageError(f"{kind} is named twice")
-        parts[kind] = named(kind, word.value)
+        parts[kind] = word.value
     return parts
 
 
@@ -172,7 +176,12 @@ def named(kind: str, value: object) -> Part:
     UsageError
         None, an empty name, ANY, or something that is not a text.
     """
-    _check(kind, value)
+    if value is None:
+        raise UsageError(f"{kind} has no value", hint=f"Leave {kind} out, or pass kn.DEFAULT for the default entity.")
+    if value == "":
+        raise UsageError(
+            f"{kind} has an empty name", hint="Kafka refuses empty names; a blank client-id cannot be named."
+        )
     part = as_value(value)
     if part is ANY or not isinstance(part, str | Special):
         raise UsageError(
@@ -180,15 +189,6 @@ def named(kind: str, value: object) -> Part:
             hint="A change names exactly one: a name or <default>.",
         )
     return part
-
-
-def _check(kind: str, name: object) -> None:
-    if name is None:
-        raise UsageError(f"{kind} has no value", hint=f"Leave {kind} out, or pass kn.DEFAULT for the default entity.")
-    if name == "":
-        raise UsageError(
-            f"{kind} has an empty name", hint="Kafka refuses empty names; a blank client-id cannot be named."
-        )
 
 
 def _in_order(parts: Iterable[tuple[str, Part]]) -> tuple[tuple[str, Part], ...]:

@@ -122,9 +122,6 @@ class ObservedState:
 FEW = 8
 """Entities up to which exact filters are cheaper than describing everything."""
 
-FILTERED = 400
-"""Rows from which Arrow's filter is cheaper than a look at each."""
-
 
 def add_quotas(state: ObservedState, kafka: Kafka, entities: Collection[Entity], look: LookOptions) -> None:
     """Add the current quotas of these entities to an observed state."""
@@ -146,12 +143,20 @@ def exactly(entity: Entity) -> list[Component]:
 def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, ObservedValue]:
     """The rows of a QUOTAS table for these entities."""
     by_text = {str(entity): entity for entity in entities}
-    if table.num_rows > FILTERED:
-        table = table.filter(pc.is_in(table["entity"], pa.array(by_text, pa.string())))
+    table = table.filter(pc.is_in(table["entity"], pa.array(by_text, pa.string())))
+    found = map(by_text.__getitem__, table["entity"].to_pylist())
     keys = table["key"].cast(pa.string())  # read as the dictionary that it is, it takes forty times as long
-    columns = (column.to_pylist() for column in (table["entity"], keys, table["value"]))
-    rows = zip(*columns, strict=True)
-    return {(by_text[entity], key): ObservedValue(text_of(value)) for entity, key, value in rows if entity in by_text}
+    return dict(
+        zip(zip(found, keys.to_pylist(), strict=True), map(ObservedValue, _texts_of(table["value"])), strict=True)
+    )
+
+
+def _texts_of(values: pa.ChunkedArray) -> Iterable[str]:
+    """Values of quotas as `text_of` has them; those of whole numbers take a third of its time."""
+    is_whole = pc.and_(pc.equal(pc.floor(values), values), pc.less(pc.abs(values), 2.0**63))
+    if pc.all(is_whole).as_py():
+        return map(str, values.cast(pa.int64()).to_pylist())
+    return map(text_of, values.to_pylist())
 
 
 def of_place(quotas: pa.Table, level: str, key: str) -> pa.Table:

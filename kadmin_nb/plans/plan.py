@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 from msgspec import structs
@@ -103,6 +104,9 @@ class LiveCluster(Protocol):
         """Tell it what became of its plan whenever this process has applied or verified that, as long as it lives."""
 
 
+_AT_HAND: WeakValueDictionary[str, Plan] = WeakValueDictionary()
+"""The plans that somebody in this process still has, by their ids: their journals need not be read row by row."""
+
 _CHANGED = {"kind", "op", "resource", "key", "wanted", "until", "is_again"}
 
 
@@ -132,7 +136,9 @@ class Plan(PrintFormats, Tabular):
     @cached_property
     def id(self) -> str:
         """The SHA-256 of the canonical body, in hexadecimal."""
-        return documents.digest(self._body)
+        plan_id = documents.digest(self._body)
+        _AT_HAND[plan_id] = self
+        return plan_id
 
     @cached_property
     def _body(self) -> str:
@@ -580,10 +586,16 @@ def document_of(plan: Plan) -> str:
     return plan_file.document(plan._body, plan.id, notes)
 
 
+def changes_at_hand(plan_id: str) -> tuple[Change, ...] | None:
+    """The changes of a plan by its id; None of one that this process no longer has."""
+    plan = _AT_HAND.get(plan_id)
+    return None if plan is None else plan.changes
+
+
 @at_rest()
-def read_plan(text: str, where: str) -> Plan:
+def read_plan(text: str, where: str, at_hand: plan_file.AtHand = plan_file.nothing_at_hand) -> Plan:
     """The plan of what `document_of` wrote; `where` is named when it is none."""
-    plan_id, head, changes, notes, told = plan_file.content_of(text, where)
+    plan_id, head, changes, notes, told = plan_file.content_of(text, where, at_hand)
     plan = Plan(head, changes, notes, _advice=told)
     if plan.id != plan_id:
         raise Invalid(f"{where} was changed after it was saved: its id does not match", code="CORRUPT_PLAN")

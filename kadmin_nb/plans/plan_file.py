@@ -214,7 +214,7 @@ Content = tuple[str, PlanHead, tuple[Change, ...], tuple[Note, ...], Advice]
 
 def body(head: PlanHead, rows: Sequence[Mapping[str, Any]]) -> str:
     """All that a plan's id is the hash of, as canonical JSON."""
-    return documents.to_json({**structs.asdict(head), "changes": rows})
+    return documents.texts_to_json({**structs.asdict(head), "changes": rows})
 
 
 def document(body: str, plan_id: str, notes: Sequence[Mapping[str, str]]) -> str:
@@ -230,8 +230,17 @@ class _Document(Struct, forbid_unknown_fields=True):
     notes: list[Note]
 
 
-def content_of(text: str, where: str) -> Content:
-    """The content of a plan's file; `where` names it in errors.
+AtHand = Callable[[str], tuple[Change, ...] | None]
+"""The changes of the plan of an id, where somebody in this process still has it."""
+
+
+def nothing_at_hand(plan_id: str) -> None:
+    """Every plan is read."""
+
+
+def content_of(text: str, where: str, at_hand: AtHand) -> Content:
+    """The content of a plan's file; `where` names it in errors. Changes that are at hand are not read again, where the
+    hash of what is written is their plan's id.
 
     Raises
     ------
@@ -247,7 +256,7 @@ def content_of(text: str, where: str) -> Content:
         known = " and ".join(map(str, ROWS))
         raise Invalid(f"{where} is a plan file of format {format}, and this version reads formats {known}")
     try:
-        return _content(_read(_Document, whole, ""), ROWS[format])
+        return _content(_read(_Document, whole, ""), ROWS[format], at_hand)
     except Invalid as exc:
         raise exc.reworded(f"{where} is not a plan file: {exc}") from None
     except KeyError as exc:
@@ -256,14 +265,18 @@ def content_of(text: str, where: str) -> Content:
         raise Invalid(printable(f"{where} is not a plan file: {exc}")) from None
 
 
-def _content(whole: _Document, kind: type[RowOfFormat2]) -> Content:
+def _content(whole: _Document, kind: type[RowOfFormat2], at_hand: AtHand) -> Content:
     if missing := {"changes", *PlanHead.__struct_fields__} - whole.body.keys():
         raise Invalid(f"its body has no {min(missing)}")
+    changes = at_hand(whole.id)
+    if changes is not None and documents.digest(documents.texts_to_json(whole.body)) != whole.id:
+        changes = None
     rows = whole.body.pop("changes")
     head = _read(PlanHead, whole.body, "its body")
     for time in filter(None, (head.created, head.expires)):
         datetime.fromisoformat(time)
-    changes = _changes_of(_read(list[kind], rows, "its changes"))  # type: ignore[valid-type]
+    if changes is None:
+        changes = _changes_of(_read(list[kind], rows, "its changes"))  # type: ignore[valid-type]
     if any(note["plan_id"] != whole.id for note in whole.notes):
         raise Invalid("it has a note about another plan", code="CORRUPT_PLAN")
     told = advice.advice_of_notes(note for note in whole.notes if note["kind"] in (DANGER, WARNING))
@@ -292,10 +305,16 @@ def _with_fallbacks(changes: Sequence[Change], notes: Iterable[Note]) -> tuple[C
         if note["kind"] == FALLBACK
         for row in parse_ranges(note["rows"], len(changes))
     }
-    changed = tuple(c.with_(falls_back=found[c.row]) if c.row in found else c for c in changes)
-    for change in changed if found else ():
-        try:
-            KINDS[change.kind].check_values(change)
-        except KadminError as exc:
-            raise Invalid(f"what its row {change.row} falls back to: {exc}") from None
+    return tuple(
+        change if change.falls_back == found.get(change.row) else _with_fallback(change, found.get(change.row))
+        for change in changes
+    )
+
+
+def _with_fallback(change: Change, fallback: Fallback | None) -> Change:
+    changed = change.with_(falls_back=fallback)
+    try:
+        KINDS[change.kind].check_values(changed)
+    except KadminError as exc:
+        raise Invalid(f"what its row {change.row} falls back to: {exc}") from None
     return changed

@@ -18,7 +18,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target, given_key
 from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text
-from ..model.entity import TYPES, Entity, named
+from ..model.entity import TYPES, Entity
 from ..model.grammar import LEFT_OUT
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
@@ -93,11 +93,13 @@ class StagedEdits:
         edits, added = [*edits], []
         with self._lock:
             wishes: dict[Target, Edit] = {}
-            for edit in edits:
-                earlier, edit = wishes.get(edit.target) or self._edits.get(edit.target), _covered(edit)
-                # the last wish for a target wins or joins the earlier one, and says so
-                wishes[edit.target] = edit if earlier is None else _covered(_merged(earlier, edit))
-                added.append(wishes[edit.target])
+            for edit in map(_covered, edits):
+                target = edit.target
+                if earlier := wishes.get(target) or self._edits.get(target):
+                    # the last wish for a target wins or joins the earlier one, and says so
+                    edit = _covered(_merged(earlier, edit))
+                wishes[target] = edit
+                added.append(edit)
             self._edits |= wishes
         self._changed()
         return added
@@ -319,7 +321,7 @@ class Stage(PrintFormats, Tabular):
         return self._stage(client_config_edit(DELETE, ClientEntity.of(user, client_id), given_key(key), None))
 
     def _stage(self, edit: Edit) -> Edit:
-        return self.add([edit])[0]
+        return self._edits.add([edit])[0]
 
     def add(
         self,
@@ -489,7 +491,7 @@ _LIST_OPS = (APPEND, SUBTRACT)
 
 def _covered(edit: Edit) -> Edit:
     """The edit, its value hidden where the key is called like a secret, or it holds one."""
-    if not isinstance(edit.value, str) or edit.reference is not None or not kind_of(edit).may_be_secret(edit.resource):
+    if not kind_of(edit).may_be_secret(edit.resource) or not isinstance(edit.value, str) or edit.reference is not None:
         return edit
     return replace(edit, value=covered(edit.key, edit.value))
 
@@ -505,7 +507,7 @@ def _entity_of(user: object, client_id: object, ip: object, entity: Entity | Map
     parts = {kind: name for kind, name in zip(TYPES, (user, client_id, ip), strict=True) if name is not LEFT_OUT}
     if isinstance(entity, Entity):
         entity = dict(entity.parts)
-    return Entity.of({kind: named(kind, name) for kind, name in {**(entity or {}), **parts}.items()})
+    return Entity.of({**(entity or {}), **parts})
 
 
 def _resource_of(*names: object) -> Resource:

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
+from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest, DescribeClientQuotasResponse
 
 from kadmin_nb.admin import error_codes, quota_response
 from kadmin_nb.admin.quota_response import decode, table
+from kadmin_nb.admin.wire_kinds import _entry, _RawAlter
 from kadmin_nb.errors import NotAuthorized, Unsupported
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
+from tests.hostile_names import HOSTILE
 
 RECORDED = {path.stem: path.read_bytes() for path in sorted((Path(__file__).parent / "recorded").glob("*.bin"))}
 Row = tuple[str, str, float]
@@ -244,3 +246,29 @@ def test_an_answer_that_kafka_never_writes_is_refused(frame):
         table(decode(frame))
     assert refused.value.code == "CORRUPT_MESSAGE"
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+@pytest.mark.parametrize("names", [HOSTILE, ["ä" * 200, "x" * 20_000], []], ids=["hostile", "long", "none"])
+def test_an_alter_is_sent_as_the_library_would_send_it(names: Sequence[str], validate_only: bool) -> None:
+    """One name in Japanese, and the broker closed the connection on all 5,000 quotas of the request."""
+    entities = [Entity.from_wire([("user", name), ("client-id", None)]) for name in names]
+    wishes: dict[Entity, dict[str, float | None]] = {
+        one: {"producer_byte_rate": 1.5e300, "k": None} for one in entities
+    }
+    data = AlterClientQuotasRequest.EntryData
+    theirs = AlterClientQuotasRequest(
+        entries=[
+            data(
+                entity=[data.EntityData(entity_type=kind, entity_name=name) for kind, name in whose.wire()],
+                ops=[data.OpData(key=key, value=value or 0.0, remove=value is None) for key, value in values.items()],
+            )
+            for whose, values in wishes.items()
+        ],
+        validate_only=validate_only,
+        version=1,
+    )
+    ours = _RawAlter(entries=[_entry(*wish) for wish in wishes.items()], validate_only=validate_only, version=1)
+    for request in (ours, theirs):
+        request.with_header(7, "kadmin-nb")
+    assert ours.encode() == theirs.encode(header=True, framed=True)

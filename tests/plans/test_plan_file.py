@@ -9,6 +9,7 @@ import pickle
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb import documents
 from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
@@ -114,7 +115,6 @@ def test_a_file_that_is_not_there_says_so(tmp_path):
 
 def test_a_kind_of_a_later_version_is_refused_with_its_row(plan, tmp_path):
     """A plan of a newer version was half understood."""
-    from kadmin_nb import documents
 
     place = plan.save(tmp_path / "plan.json")
     document = json.loads(place.read_text())
@@ -138,7 +138,6 @@ def test_a_kind_of_a_later_version_is_refused_with_its_row(plan, tmp_path):
 )
 def test_a_row_that_makes_no_sense_is_refused_although_the_id_fits(plan, tmp_path, row, change):
     """A plan that another tool had written ended in a stack trace, half applied."""
-    from kadmin_nb import documents
 
     place = plan.save(tmp_path / "plan.json")
     document = json.loads(place.read_text())
@@ -178,6 +177,14 @@ def test_a_stage_says_why_it_cannot_be_copied(copied, double):
     with pytest.raises(kn.UsageError, match="a stage belongs to its cluster and cannot be copied") as caught:
         copied(double.new_stage())
     assert "stage.plan()" in caught.value.hint
+
+
+def test_an_id_is_of_the_text_that_every_version_has_written():
+    """A name with an umlaut, and the plan that my colleague had approved had another id on my newer version."""
+    for value in [*map(chr, range(0x250)), "🦆", "\ud800", "\u2028", None, True, 2**70]:
+        said = {"b": [value, 1], "a": {"B": value, "A": None}}
+        plain = json.dumps(said, sort_keys=True, separators=(",", ":"))
+        assert documents.texts_to_json(said) == documents.to_json(said) == plain
 
 
 def test_two_plans_that_want_the_same_have_the_same_changes_id(plan):

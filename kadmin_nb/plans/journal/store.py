@@ -24,7 +24,7 @@ from ...model.changes import UNKNOWN, UNVERIFIED, AppliedRow, SentRow, SentRows,
 from ...paths import journal_dir
 from .. import SHORTEST_ID
 from ..formats import in_words
-from ..plan import Plan, read_plan
+from ..plan import Plan, changes_at_hand, read_plan
 from . import Chain, Journal, JournalRecord, malformed, read_records, replay
 from .storage import FOLDER, folder_of, stored_at
 
@@ -57,10 +57,10 @@ class StoredJournal:
                 hint=Hint(sentence("{} starts it.", Verb("plan apply FILE", "cluster.apply(plan)"))),
             )
         try:
-            text = documents.to_json(first.says["plan"])
+            text = documents.texts_to_json(first.says["plan"])
         except (ValueError, RecursionError):
             raise malformed(first.line) from None
-        return read_plan(text, str(self.place))
+        return read_plan(text, str(self.place), changes_at_hand)
 
     @cached_property
     def state(self) -> replay.JournalState:
@@ -155,7 +155,7 @@ class Journals:
                     continue
                 journal = self._kept(place)
                 rows = journal.state.unsettled | (journal.state.verified if settled else set())
-                for change in journal.plan.changes:
+                for change in journal.plan.changes if rows else ():
                     # a value that was the same before, or hidden, shows nothing of it
                     is_visible = change.old_known and change.old != change.after
                     if change.row in rows and change.target in wanted and is_visible:
@@ -220,7 +220,8 @@ def _stat_of(place: Path) -> os.stat_result:
 @lru_cache(maxsize=4096)
 def _ended_well(place: Path, written: int, size: int) -> bool:
     """True if the last run of a journal that was written then ended with no row left to be seen."""
-    last = (stored_at(place) or [""])[-1]
+    lines = (line for line in reversed(stored_at(place) or []) if f'"kind":"{replay.UNDONE}"' not in line)
+    last = next(lines, "")
     return f'"{replay.END}"' in last and f'"{UNVERIFIED}"' not in last and f'"{UNKNOWN}"' not in last
 
 

@@ -86,7 +86,9 @@ def take(
         return None if deadline is None else max(0.05, deadline - kafka.monotonic())
 
     state, look = ObservedState(), LookOptions(node, whole, topic_ids, time_left)
-    for kind in KINDS.values():
-        if mine := [target for target in targets if target[0].kind == kind.name]:
-            kind.read(kafka, mine, state, look)
+    groups: dict[str, list[Target]] = {name: [] for name in KINDS}
+    for target in targets:
+        groups[target[0].kind].append(target)
+    for name in filter(groups.get, KINDS):
+        KINDS[name].read(kafka, groups[name], state, look)
     return state

@@ -52,7 +52,8 @@ class QuotaChanges(ChangeKind):
 
     def check_values(self, change: Change) -> None:
         other = change.falls_back or NO_LIMIT
-        Entity.parse(other.set_on or str(change.resource))
+        if other.set_on:
+            Entity.parse(other.set_on)
         for value in (change.old, change.wanted, change.after, other.value):
             if value not in (None, NO_LIMIT.value) and exact_number(value) is None:
                 raise Invalid(f"the value {value} is not a number")
