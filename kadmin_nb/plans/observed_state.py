@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka, serving
 from ..errors import NotFound, kind_of
 from ..frames import schemas
-from ..model import rights
+from ..model import config_fallback, rights
 from ..model.changes import Change, Refusal, Target
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
@@ -28,9 +28,9 @@ from ..model.resources import Resource, Source
 class LookOptions:
     """Options of a look at the cluster: where and how the state is observed.
 
-    `node` is the broker whose metadata is read, or any. A `whole` state keeps the table of all quotas and lists every
-    key of the resources, as planning needs it. With `topic_ids` it has those of the topics, too. `time_left` is the
-    seconds that a call may take, None for its own time.
+    `node` is the broker whose metadata is read, or any. A `whole` state, as planning needs it, keeps the table of all
+    quotas, and lists every key of brokers and of resources that lack one of the targets' keys. With `topic_ids` it has
+    those of the topics, too. `time_left` is the seconds that a call may take, None for its own time.
     """
 
     node: int | None = None
@@ -186,10 +186,27 @@ def add_configs(
 ) -> None:
     """Add the current configs of these targets to a state, and the errors of resources that cannot be read."""
     resources = dict.fromkeys(resource for resource, _ in targets)
-    keys_asked = None if look.whole else sorted({key for _, key in targets})
     if look.topic_ids and (topics := {resource.name: resource for resource in resources if resource.type == "TOPIC"}):
         state.topic_ids.update((topics[name], topic_id) for name, topic_id in kafka.topic_ids(topics).items())
-    table = kafka.configs.describe(resources, keys_asked, node=look.node, timeout=look.time_left())
+    of_brokers = {resource for resource in resources if look.whole and resource.type in _JUDGED_BY_OTHER_KEYS}
+    _add_rows(state, kafka, resources.keys() - of_brokers, sorted({key for _, key in targets}), look)
+    if look.whole:
+        unlisted = {r for r, key in targets if (r, key) not in state.values and r not in state.errors}
+        _add_rows(state, kafka, of_brokers | unlisted, None, look)
+        _list_broker_keys(kafka, state, resources)
+
+
+_JUDGED_BY_OTHER_KEYS = ("BROKER", "BROKER_LOGGER")
+"""Types of which a key is judged by others too: by the key without its listener, by the root logger."""
+
+
+def _add_rows(
+    state: ObservedState, kafka: Kafka, resources: Collection[Resource], keys: Sequence[str] | None, look: LookOptions
+) -> None:
+    """Add these configs of the resources, or all of them."""
+    if not resources:
+        return
+    table = kafka.configs.describe(resources, keys, node=look.node, timeout=look.time_left())
     for row in table.to_pylist():
         resource = Resource(row["resource_type"], row["resource_name"])
         if row["key"] is None:
@@ -197,8 +214,6 @@ def add_configs(
         elif resource in resources:
             state.listed.setdefault(resource, set()).add(row["key"])
             state.values[resource, row["key"]] = observed(ConfigValue.of(row))
-    if look.whole:
-        _list_broker_keys(kafka, state, resources)
 
 
 def _list_broker_keys(kafka: Kafka, state: ObservedState, resources: Iterable[Resource]) -> None:
@@ -221,7 +236,7 @@ def observed(config: ConfigValue) -> ObservedValue:
     return _unset(config)._replace(
         value=config.own,
         is_known=not (config.is_own and config.is_sensitive),
-        inherited=config.inherited_text,
+        inherited=config_fallback.in_unit_of(config.key, below) if below else None,
         inherited_from=below.source if below else None,
     )
 

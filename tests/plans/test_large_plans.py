@@ -85,3 +85,26 @@ def test_looks_that_take_long_are_made_further_apart():
     assert {outcome.state for outcome in done.outcomes} == {"verified"}
     while_sending = looks[2 : -len(kafka.cluster.nodes)]
     assert len(while_sending) == 1
+
+
+@pytest.mark.broker
+def test_a_plan_of_one_key_asks_for_that_key_alone(cluster, make_topic, kafka, unique, monkeypatch):
+    """A plan of one key on 5,000 topics read all 37 keys of each; one that is not there still has its nearest word."""
+    topics, asked = [make_topic(kafka, unique("topic")) for _ in range(2)], []
+    describe = cluster.port.configs.describe
+
+    def noting(resources, keys=None, **options):
+        asked.append((sorted(resource.name for resource in resources), keys))
+        return describe(resources, keys, **options)
+
+    monkeypatch.setattr(cluster.port.configs, "describe", noting)
+    stage = cluster.new_stage()
+    for topic in topics:
+        stage.set_config("segment.bytes", "20000000", topic=topic)
+    first, second = stage.plan().changes
+    assert (first.old, first.falls_back.value, second.note) == (None, "1073741824", None)
+    assert asked == [(sorted(topics), ["segment.bytes"])]
+    asked.clear()
+    stage.set_config("retenton.ms", "1", topic=topics[0])
+    assert stage.plan().changes[2].note.endswith("did you mean retention.ms?")
+    assert asked == [(sorted(topics), ["retenton.ms", "segment.bytes"]), ([topics[0]], None)]

@@ -74,7 +74,7 @@ def take(
     Parameters
     ----------
     whole
-        Keep the table of all quotas and list every key of the resources, as planning needs it.
+        Keep the table of all quotas and list the keys of the resources, as planning needs it.
     topic_ids
         Ask for the ids of the topics: one request for all of them.
     within
