@@ -24,7 +24,7 @@ from ..model.entity import TYPES, Entity
 from ..model.grammar import LEFT_OUT
 from ..model.resources import Resource
 from ..plans.stage import Stage, edits_of
-from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, non_null_column, read_columns
+from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, non_null_column
 from .config_cells import ConfigCell, config_details, config_lines
 from .config_sheet import ConfigSheet
 from .config_table import ConfigReader, ConfigTable, plain_text
@@ -104,7 +104,7 @@ class Editor(Panel, Generic[SheetType]):
         self._controls = controls
         self._grid = Grid(self.sheet)
         self._grid.formula = [*self.lines()]  # from the beginning, so that nothing moves
-        self._grid.focused, self._grid.discard, self._grid.why = self._focused, self.sheet.discard, self._why
+        self._grid.focused, self._grid.why = self._focused, self._why
         self._remarks, self._below = controls.paragraphs(), controls.column()
         self._is_explained = False
         self._toolbar = self._bar()
@@ -146,12 +146,9 @@ class Editor(Panel, Generic[SheetType]):
 
     def _plan(self) -> None:
         if refused := self.sheet.refused():
-            whose, key = next(iter(refused))
-            if len(refused) == 1:
-                raise UsageError(f"{key} of {whose} is invalid", hint="Fix or discard it.")
-            raise UsageError(
-                f"{len(refused):,} cells are invalid (first: {key} of {whose})", hint="Fix or discard them."
-            )
+            (whose, key), *more = refused
+            others = f" and {len(more):,} more cells are" if more else " is"
+            raise UsageError(f"{key} of {whose}{others} invalid", hint=f"Fix or discard {'them' if more else 'it'}.")
         self.plan = self.stage.plan()
         review: Any = self.plan.review()
         self._below.children = [review.widget]
@@ -183,20 +180,17 @@ class Editor(Panel, Generic[SheetType]):
 
     def _describe(self) -> None:
         """Say how much is staged, and what the cell in focus means."""
-        self._choice.show(self._choices())
+        self._choice.show(self._choices(self._choice.value))
         staged = len(self.sheet.changes())
         self._planned.description = f"Plan {staged:,}" if staged else "Plan"
         self._grid.formula = [*self.lines()]
         self._controls.rewrite(self._remarks, *(self.remarks() if self._is_explained else ()))
 
-    def _choices(self) -> list[tuple[str, str]]:
+    def _choices(self, chosen: str = "all") -> list[tuple[str, str]]:
         """The rows that one can look at alone, with their number; those of which there are some."""
         counts = self.sheet.counts()
-        shown = ("all", "staged", self._choice_shown(), *(kind for kind, count in counts.items() if count))
+        shown = ("all", "staged", chosen, *(kind for kind, count in counts.items() if count))
         return [(f"{kind.capitalize()} {counts[kind]:,}", kind) for kind in counts if kind in shown]
-
-    def _choice_shown(self) -> str:
-        return str(self._choice.value) if hasattr(self, "_choice") else "all"
 
 
 def _moved_text(moved: Sequence[Change]) -> str:
@@ -334,12 +328,7 @@ def edit_quotas(quotas: object, stage: Stage | None = None, *, usage: object = N
         )
     if usage is not None:
         raise UsageError("usage is compared with a cluster's quotas", hint="Give edit_quotas the cluster.")
-    table = fitted(read_columns(quotas, schemas.QUOTAS.names, QUOTAS_LABEL), schemas.QUOTAS.schema, QUOTAS_LABEL)
-    _refuse_several_clusters(table, QUOTAS_LABEL)
-    for name in (field.name for field in schemas.QUOTAS.schema if not field.nullable):
-        non_null_column(table[name], name, QUOTAS_LABEL)
-    stored = table.select(schemas.QUOTAS.names).cast(schemas.QUOTAS.schema)
-    _refuse_doubles(stored, ("entity", "key"))
+    stored = _rows_of(quotas, schemas.QUOTAS, QUOTAS_LABEL, ("entity", "key"))
     return QuotaEditor(lambda: StoredQuotas.of(stored), _stage_for(stage, "edit_quotas", QUOTAS_LABEL))
 
 
@@ -368,13 +357,7 @@ def edit_configs(configs: object, stage: Stage | None = None, **resources: objec
         words = ("topic", "broker", "broker_logger", "client_metrics", "group")
         chosen = cluster.configs.select(*(resources.get(word, LEFT_OUT) for word in words))
         return ConfigEditor(ConfigReader(cluster.port, chosen), stage or cluster.stage)
-    names = [name for name in schemas.CONFIGS.names if name not in _MAY_LACK]
-    given = arrow_table(configs, (CLUSTER, *schemas.CONFIGS.names), CONFIGS_LABEL)
-    schemas.require_columns(CONFIGS_LABEL, names, given.column_names)
-    table = fitted(given, schemas.CONFIGS.schema, CONFIGS_LABEL)
-    _refuse_several_clusters(table, CONFIGS_LABEL)
-    stored = schemas.table(schemas.CONFIGS, table.to_pylist())
-    _refuse_doubles(stored, ("resource_type", "resource_name", "key"))
+    stored = _rows_of(configs, schemas.CONFIGS, CONFIGS_LABEL, ("resource_type", "resource_name", "key"))
     return ConfigEditor(_FrameReader(stored), _stage_for(stage, "edit_configs", CONFIGS_LABEL))
 
 
@@ -406,19 +389,23 @@ class _FrameReader:
         return plain_text(texts[0].as_py()) if len(texts) else None
 
 
-def _refuse_several_clusters(table: pa.Table, label: str) -> None:
+def _rows_of(given: object, frame: type[schemas.Frame], label: str, names: Sequence[str]) -> pa.Table:
+    """The rows of a frame of one cluster, in which none has all these in common with another; the last is a key."""
+    table = arrow_table(given, (CLUSTER, *frame.names), label)
+    schemas.require_columns(label, [name for name in frame.names if name not in _MAY_LACK], table.column_names)
+    table = fitted(table, frame.schema, label)
     if CLUSTER in table.column_names and len(pc.unique(table[CLUSTER])) > 1:
         raise UsageError(f"{label} are of several clusters", hint=f"Filter them by {CLUSTER} first.")
-
-
-def _refuse_doubles(table: pa.Table, names: Sequence[str]) -> None:
-    """Refuse a frame in which rows have all these in common; the last of them is a key."""
-    plain = pa.table({name: table[name].cast(pa.string()) for name in names})
+    columns = {field.name: pa.nulls(table.num_rows, field.type) for field in frame.schema}
+    columns |= {name: table[name].cast(frame.schema.field(name).type) for name in columns if name in table.column_names}
+    for field in (field for field in frame.schema if not field.nullable and field.name not in _MAY_LACK):
+        non_null_column(columns[field.name], field.name, label)
+    plain = pa.table({name: columns[name].cast(pa.string()) for name in names})
     counts = plain.group_by([*names]).aggregate([([], "count_all")])
-    doubles = counts.filter(pc.greater(counts["count_all"], 1)).to_pylist()
-    if doubles:
-        *whose, key = (doubles[0][name] for name in names)
+    for double in counts.filter(pc.greater(counts["count_all"], 1)).to_pylist():
+        *whose, key = (double[name] for name in names)
         raise UsageError(f"{' '.join(whose)} has {key} twice", hint="Keep one of the rows.")
+    return pa.table(columns, schema=frame.schema)
 
 
 def _stage_for(stage: Stage | None, editor: str, label: str) -> Stage:

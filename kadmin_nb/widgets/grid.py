@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -70,7 +70,6 @@ class Grid(anywidget.AnyWidget):
         self._epoch, self._arrangement = 0, Arrangement()
         self.focused: Callable[[str, str], None] = lambda key, column: None
         self.why: Callable[[], None] = lambda: None
-        self.discard: Callable[[Sequence[CellText]], Result] = lambda cells: Result("nothing can be discarded here")
         super().__init__(
             columns=[asdict(column) for column in sheet.columns],
             label=sheet.label,
@@ -152,7 +151,7 @@ class Grid(anywidget.AnyWidget):
     def _change(self, message: messages.Change) -> Result:
         match message:
             case messages.Discard():
-                return self.discard(selected(self._sheet, self._with_whole_key(message)))
+                return self._sheet.discard(selected(self._sheet, self._with_whole_key(message)))
             case messages.Edit():
                 return self._sheet.edit([*map(self._with_whole_key, message.cells)])
             case messages.Block():

@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from .. import documents
 from ..errors import UsageError, printable
@@ -150,7 +150,10 @@ def pasted(sheet: Sheet, block: Block) -> list[CellText]:
     rows = rows_of(block.text)
     if len(rows) == len(rows[0]) == 1:
         rows = [rows[0] * block.columns] * block.rows
-    _refuse_larger(rows, block)
+    size, room = (len(rows), len(rows[0])), (block.rows, block.columns)
+    if room != (1, 1) and (size[0] > room[0] or size[1] > room[1]):
+        message = f"the copied block has {_size(size)}, the selection {_size(room)}; nothing was pasted"
+        raise UsageError(message, hint="Select one cell to paste all of it from there on.")
     return _cells(sheet, block, rows)
 
 
@@ -162,28 +165,23 @@ def filled_down(sheet: Sheet, fill: Fill) -> list[CellText]:
     UsageError
         It has one row only, or is not there any more.
     """
-    columns = _columns_from(sheet, fill.column, fill.columns)
     if fill.rows < 2:
         raise UsageError("nothing to fill", hint="Select the cell to repeat and those below it.")
-    _keys_from(sheet, fill, 1, "Try again.")
-    first = [column.name for column in sheet.columns].index(columns[0])
+    cells = selected(sheet, fill)
+    first = [column.name for column in sheet.columns].index(fill.column)
     texts = [column[0] for column in sheet.page(fill.position, 1).cells[first : first + fill.columns]]
-    return _cells(sheet, fill, [texts] * fill.rows)
+    return [structs.replace(cell, text=texts[n % fill.columns]) for n, cell in enumerate(cells)]
 
 
 def selected(sheet: Sheet, selection: Cells) -> list[CellText]:
-    """The cells of a selection; their texts do not matter.
+    """The cells of a selection, with empty texts.
 
     Raises
     ------
     UsageError
         It has too many cells, or is not there any more.
     """
-    columns = _columns_from(sheet, selection.column, selection.columns)
-    if selection.rows * selection.columns > MOST_CELLS:
-        raise _too_many(selection.rows * selection.columns)
-    keys = _keys_from(sheet, selection, selection.rows, "Select the cells again.")
-    return [CellText(selection.position, key, column, "") for key in keys for column in columns]
+    return _cells(sheet, selection, [[""] * selection.columns] * selection.rows)
 
 
 def rows_of(text: str) -> list[list[str]]:
@@ -193,54 +191,28 @@ def rows_of(text: str) -> list[list[str]]:
     return [row + [""] * (widest - len(row)) for row in rows]
 
 
-def _refuse_larger(rows: Sequence[Sequence[str]], block: Block) -> None:
-    selected = block.rows, block.columns
+def _cells(sheet: Sheet, place: Cells, rows: Sequence[Sequence[str]]) -> list[CellText]:
+    """The cells from a place on that these texts go into."""
+    names = [known.name for known in sheet.columns]
+    if place.column not in names:
+        raise UsageError("the page names an unknown column; nothing was changed")
     size = len(rows), len(rows[0])
-    if selected != (1, 1) and (size[0] > selected[0] or size[1] > selected[1]):
-        raise UsageError(
-            f"the copied block has {_block_size(size)}, the selection {_block_size(selected)}; nothing was pasted",
-            hint="Select one cell to paste all of it from there on.",
-        )
-
-
-def _cells(sheet: Sheet, block: Cells, rows: Sequence[Sequence[str]]) -> list[CellText]:
-    columns = _columns_from(sheet, block.column, len(rows[0]))
-    keys = _keys_from(sheet, block, len(rows), "Try again.")
-    if len(keys) < len(rows) or len(columns) < len(rows[0]):
-        room = len(keys), len(columns)
-        raise UsageError(
-            f"the block has {_block_size((len(rows), len(rows[0])))}, and only {_block_size(room)} are left there"
-        )
-    if len(keys) * len(columns) > MOST_CELLS:
-        raise _too_many(len(keys) * len(columns))
+    if size[0] * size[1] > MOST_CELLS:
+        raise UsageError(f"{size[0] * size[1]:,} cells at once are too many", hint=f"The limit is {MOST_CELLS:,}.")
+    columns = names[names.index(place.column) :][: size[1]]
+    keys = sheet.keys(place.position, size[0])
+    if not keys or keys[0] != place.key:
+        raise UsageError("the rows have changed since; nothing was changed", hint="Select the cells again.")
+    if (room := (len(keys), len(columns))) != size:
+        raise UsageError(f"the block has {_size(size)}, and only {_size(room)} are left there")
     return [
-        CellText(block.position + n, key, column, text)
+        CellText(place.position + n, key, column, text)
         for n, (key, texts) in enumerate(zip(keys, rows, strict=True))
         for column, text in zip(columns, texts, strict=True)
     ]
 
 
-def _columns_from(sheet: Sheet, column: str, count: int) -> list[str]:
-    """So many columns from this one on, or as many as there are."""
-    names = [known.name for known in sheet.columns]
-    if column not in names:
-        raise UsageError("the page names an unknown column; nothing was changed")
-    return names[names.index(column) :][:count]
-
-
-def _keys_from(sheet: Sheet, place: Cells, count: int, hint: str) -> Sequence[str]:
-    """The keys of so many rows from a place on, or of as many as there are."""
-    keys = sheet.keys(place.position, count)
-    if not keys or keys[0] != place.key:
-        raise UsageError("the rows have changed since; nothing was changed", hint=hint)
-    return keys
-
-
-def _too_many(cells: int) -> UsageError:
-    return UsageError(f"{cells:,} cells at once are too many", hint=f"The limit is {MOST_CELLS:,}.")
-
-
-def _block_size(size: tuple[int, int]) -> str:
+def _size(size: tuple[int, int]) -> str:
     return f"{size[0]:,} × {size[1]:,} cells"
 
 

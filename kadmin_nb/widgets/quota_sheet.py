@@ -21,7 +21,6 @@ from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED
 from ..model.quota_keys import HEADS, IP_KEYS, find, parse_value, readable, text_of
-from ..plans.advice import dangers
 from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState, ObservedValue
 from ..plans.stage import Stage
@@ -29,7 +28,7 @@ from ..resolution.rules import Effective, Name, Stored, entity_at, reaches, reso
 from ..resolution.shadows import comes_first
 from .quota_table import Peaks, QuotaTable, QuotaTarget, StoredQuotas, keys_of
 from .sheet import SHADOWED, Arrangement, CellEditor, CellText, Column, Mark, Result
-from .staged_sheet import CellState, Refused, ShownState, StagedSheet, verdict
+from .staged_sheet import CellState, Judgement, Refused, ShownState, StagedSheet, verdict
 
 ENTITY = "entity"
 
@@ -279,15 +278,13 @@ def advice(cell: QuotaCell, quotas: pa.Table, changes: Sequence[Change], brokers
     changes
         The rows of a plan that all staged edits of quotas would be.
     """
-    of_key = sorted((c for c in changes if c.key == cell.key), key=lambda change: change.resource != cell.entity)
-    if not of_key or of_key[0].resource != cell.entity:
+    if not isinstance(cell.state, Judgement):
         return []
-    staged = [change.with_(row=number) for number, change in enumerate(of_key, 1)]  # advice is about the first row
+    of_key = [cell.state.change, *(c for c in changes if c.key == cell.key and c.resource != cell.entity)]
+    staged = [c.with_(row=number) for number, c in enumerate(of_key, 1) if not c.is_refused]  # advice is about row 1
     state = ObservedState(quotas=quotas.filter(pc.equal(quotas["key"].cast(pa.string()), cell.key)), brokers=brokers)
-    refusal = [str(staged[0].refusal)] if staged[0].is_refused else []
-    judged = [danger.message for danger in dangers.judged(staged, state) if danger.row == 1]
-    warned = QUOTAS.warnings([change for change in staged if not change.is_refused], state)
-    return [*refusal, *judged, *(warning.message for warning in warned if warning.row in (0, 1))]
+    warned = (warning.message for warning in QUOTAS.warnings(staged, state) if warning.row in (0, 1))
+    return [*filter(None, [verdict(cell.state)[1]]), *warned]
 
 
 def quota_lines(cell: QuotaCell, advised: Sequence[str]) -> tuple[str, str]:

@@ -152,24 +152,15 @@ class QuotaTable:
         at_level = {name: np.asarray(levels.indices) == code for code, name in enumerate(levels.dictionary.to_pylist())}
         pairs = [(level, other) for level, before in COMES_FIRST.items() for other in before]
         shadowed = np.zeros(self.entities.num_rows, dtype=bool)
-        for level, other in pairs:
-            if level in at_level and other in at_level:
-                for is_set in (~np.isnan(values) for values in self.values.values()):
-                    shadowed |= self._covered(is_set & at_level[level], is_set & at_level[other], other)
+        for level, other in ((one, other) for one, other in pairs if one in at_level and other in at_level):
+            part = next((p for p in ("user", "client_id") if getattr(LEVELS_BY_NAME[other], p) == "name"), None)
+            for is_set in (~np.isnan(values) for values in self.values.values()):
+                mine, others = is_set & at_level[level], is_set & at_level[other]
+                if part is not None and mine.any() and others.any():
+                    named = self.entities[part].filter(pa.array(others)).combine_chunks()
+                    mine &= np.asarray(pc.is_in(self.entities[part], named))
+                shadowed |= mine & others.any()
         return shadowed
-
-    def _covered(self, mine: np.ndarray, others: np.ndarray, level: str) -> np.ndarray:
-        """Those rows whose clients the others bind, all of one level: where it has a name, the rows of that name."""
-        parts = {"user": LEVELS_BY_NAME[level].user, "client_id": LEVELS_BY_NAME[level].client_id}
-        part = next((part for part, kind in parts.items() if kind == "name"), None)
-        if not mine.any() or not others.any():
-            return np.zeros(len(mine), dtype=bool)
-        if part is None:
-            return mine
-        names = self.entities[part]
-        is_named = pc.is_in(names, names.filter(pa.array(others)).combine_chunks())
-        covered: np.ndarray = mine & np.asarray(is_named)
-        return covered
 
 
 _COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}

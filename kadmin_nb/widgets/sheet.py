@@ -154,6 +154,9 @@ class Sheet(Protocol):
     def keys(self, first: int, count: int) -> Sequence[str]:
         """The keys of some rows."""
 
+    def discard(self, cells: Sequence[CellText] | None = None) -> Result:
+        """Take back the edits of these cells, or of all."""
+
     def undo(self) -> Result:
         """Take back the last action."""
 

@@ -491,6 +491,8 @@ def fitting(names: Any, words: str, fits: Callable[[Word], Any]) -> np.ndarray:
     UsageError
         Words that say nothing, and stand in no name either.
     """
+    if not words.strip():
+        return np.ones(len(names), dtype=bool)
     flags = has_all = _has(names, words.strip())
     try:
         for_each = (_fits_word(names, word, fits) for word in split(words))

@@ -74,15 +74,10 @@ class TableSheet(Sheet):
                 rows = self._sorted(arrangement.column, arrangement.descending)
             self._order = rows[is_shown[rows]]
 
-    def edit(self, cells: Sequence[CellText]) -> Result:
-        raise UsageError(
-            "the rows of an answer cannot be edited", hint="kquota edit and kconfig edit edit what is stored."
-        )
+    def edit(self, cells: Sequence[CellText] | None = None) -> Result:
+        raise UsageError("the rows of an answer cannot be edited", hint="kquota edit and kconfig edit can.")
 
-    def undo(self) -> Result:
-        return Result("the rows of an answer cannot be edited", ok=False)
-
-    redo = undo
+    discard = undo = redo = edit
 
     def watch(self, listener: Listener) -> None:
         self._listeners.add(listener)
