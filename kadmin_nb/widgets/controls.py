@@ -196,13 +196,8 @@ class Confirmations:
         self._fields[key].value = text
 
 
-_FORMATS: dict[str, tuple[str, Callable[[Plan], PlanText]]] = {
-    "cell": ("to_cell", lambda plan: plan.to_cell()),
-    "Python": ("to_python", lambda plan: plan.to_python()),
-    "kafka-configs.sh": ("to_kafka_configs", lambda plan: plan.to_kafka_configs()),
-    "Markdown": ("to_markdown", lambda plan: plan.to_markdown()),
-}
-"""The method of each format, by its name and as a call."""
+_FORMATS = {"cell": "to_cell", "Python": "to_python", "kafka-configs.sh": "to_kafka_configs", "Markdown": "to_markdown"}
+"""The method of a plan that gives each format."""
 
 
 class PlanCopies:
@@ -231,8 +226,9 @@ class PlanCopies:
         if not name:
             self.box.show("", "")
             return
-        method, format_of = _FORMATS[name]
-        self.box.show(format_of(self._plan).shown, f"the plan as {name}", f"plan.{method}() has all of it")
+        method = _FORMATS[name]
+        text: PlanText = getattr(self._plan, method)()
+        self.box.show(text.shown, f"the plan as {name}", f"plan.{method}() has all of it")
 
     def _save(self) -> None:
         """Write the file, and show what runs it; a refusal is a line in the same place."""

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from ..errors import KadminError, UsageError
 from ..frames import schemas
 from ..frames.blocks import NOTEBOOK, Block, Page, Title
+from ..frames.frame import Frame
 from ..frames.given_frames import arrow_table, fitted
 from ..hints import did_you_mean
 from ..model.changes import Change
@@ -389,7 +390,7 @@ class _FrameReader:
         return plain_text(texts[0].as_py()) if len(texts) else None
 
 
-def _rows_of(given: object, frame: type[schemas.Frame], label: str, names: Sequence[str]) -> pa.Table:
+def _rows_of(given: object, frame: type[Frame], label: str, names: Sequence[str]) -> pa.Table:
     """The rows of a frame of one cluster, in which none has all these in common with another; the last is a key."""
     table = arrow_table(given, (CLUSTER, *frame.names), label)
     schemas.require_columns(label, [name for name in frame.names if name not in _MAY_LACK], table.column_names)

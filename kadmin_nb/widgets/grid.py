@@ -128,7 +128,7 @@ class Grid(anywidget.AnyWidget):
     def _act(self, message: messages.Message) -> None:
         match message:
             case messages.Hello():
-                window = messages.Window(message.view, 0, PAGE_ROWS, 0)
+                window = messages.Window(message.view, 0, PAGE_ROWS)
                 self._keep(window)
                 if message.epoch < self._epoch:  # the first page, which a new view shows, is older
                     self._answer(window)
@@ -172,7 +172,7 @@ class Grid(anywidget.AnyWidget):
 
     def _answer(self, window: messages.Window) -> None:
         page = self._page(window.first, window.count)
-        self.send({**page, "kind": "window", "view": window.view, "sequence": window.sequence})
+        self.send({**page, "kind": "window", "view": window.view})
 
     def _page(self, first: int, count: int) -> dict[str, Any]:
         page = page_message(self._sheet.page(first, count))

@@ -42,11 +42,10 @@ class Bye(Sent, frozen=True):
 
 
 class Window(Sent, frozen=True):
-    """A view shows these rows; `sequence` is given back, so that it knows late answers."""
+    """A view shows these rows."""
 
     first: Position
     count: Annotated[int, Meta(ge=0, le=500)]
-    sequence: Position
 
 
 class Sort(Sent, frozen=True):

@@ -187,23 +187,21 @@ class QuotaSheet(StagedSheet[Entity, QuotaCell]):
 
     def _cells(self, rows: np.ndarray, names: Sequence[str]) -> Iterator[Sequence[str | QuotaCell]]:
         entities = [*map(Entity.parse, names)]
+        stored = self._table.values_of([(entity, key) for entity in entities for key in self._keys])
         limits, states, peaks = self._limits(entities), self._shown_states(), self.stored.peaks
         yield names
         for key in self._keys:
-            stored = [None if np.isnan(value) else value for value in self._table.values[key][rows].tolist()]
-            yield [
-                QuotaCell(entity, key, value, states.get((entity, key)), limits[key], peaks)
-                for entity, value in zip(entities, stored, strict=True)
-            ]
+            targets = [(entity, key) for entity in entities]
+            yield [QuotaCell(*target, stored[target], states.get(target), limits, peaks) for target in targets]
 
     def _sort_keys(self, column: str) -> Any:
         if column == ENTITY:
             return self._table.names
         values = self._table.values[column].copy()
-        edits = {str(entity): edit for (entity, edited), edit in self._staged().items() if edited == column}
-        for name, row in self._table.rows_of(edits).items():
-            value = edits[name].text
-            values[row] = np.nan if value is None else float(value)
+        for (entity, key), edit in self._staged().items():
+            if key == column:
+                row = self._table.rows_of([str(entity)])[str(entity)]
+                values[row] = np.nan if edit.text is None else float(edit.text)
         return pa.array(values, from_pandas=True)
 
     def _indented(self, rows: np.ndarray, columns: Sequence[Sequence[str | QuotaCell]]) -> list[str]:
@@ -221,28 +219,18 @@ class QuotaSheet(StagedSheet[Entity, QuotaCell]):
 
     # -- cells
 
-    def _limits(self, entities: Collection[Entity]) -> dict[str, dict[QuotaTarget, float]]:
-        """The quotas of each key that may bind clients of these entities, staged ones included."""
+    def _limits(self, entities: Iterable[Entity]) -> dict[QuotaTarget, float]:
+        """The quotas that may bind clients of these entities, staged ones included."""
         candidates = {Entity.of({"ip": DEFAULT}), *entities}
-        for entity in entities:
+        for entity in [*candidates]:
             if entity.level in LEVELS_BY_NAME:
                 user, client_id = client_of(entity)
-                candidates |= {
-                    entity_at(level, user or "", client_id or "") for level in LEVELS if reaches(level, user, client_id)
-                }
-        rows = self._table.rows_of({str(entity) for entity in candidates})
-        placed = [(entity, rows[str(entity)]) for entity in candidates if str(entity) in rows]
-        limits: dict[str, dict[QuotaTarget, float]] = {}
-        for key, values in self._table.values.items():
-            numbers = values[[row for _, row in placed]].tolist()
-            limits[key] = {(e, key): n for (e, _), n in zip(placed, numbers, strict=True) if not np.isnan(n)}
-        for (entity, key), edit in self._staged().items():
-            if entity in candidates:
-                of_key = limits.setdefault(key, {})
-                of_key.pop((entity, key), None)
-                if edit.text is not None:
-                    of_key[entity, key] = float(edit.text)
-        return limits
+                reached = (level for level in LEVELS if reaches(level, user, client_id))
+                candidates |= {entity_at(level, user or "", client_id or "") for level in reached}
+        limits = self._table.values_of([(entity, key) for entity in candidates for key in self._table.values])
+        staged = {target: edit.text for target, edit in self._staged().items() if target[0] in candidates}
+        limits |= {target: None if text is None else float(text) for target, text in staged.items()}
+        return {target: value for target, value in limits.items() if value is not None}
 
     def _stored_cells(self, targets: Sequence[QuotaTarget]) -> Iterator[QuotaCell]:
         return (QuotaCell(*target, value) for target, value in self._table.values_of(targets).items())

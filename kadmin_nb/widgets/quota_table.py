@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isnan
 
 import numpy as np
 import pyarrow as pa
@@ -121,12 +122,12 @@ class QuotaTable:
 
     def values_of(self, targets: Collection[QuotaTarget]) -> dict[QuotaTarget, float | None]:
         """The stored values of these cells."""
-        rows = self.rows_of(str(entity) for entity, _ in targets)
+        rows = self.rows_of({str(entity) for entity, _ in targets})
         stored: dict[QuotaTarget, float | None] = {}
         for entity, key in targets:
             row, values = rows.get(str(entity)), self.values.get(key)
-            value = np.nan if values is None or row is None else values[row]
-            stored[entity, key] = None if np.isnan(value) else float(value)
+            value = None if values is None or row is None else float(values.item(row))
+            stored[entity, key] = None if value is None or isnan(value) else value
         return stored
 
     def by_name(self) -> pa.Table:
@@ -139,11 +140,10 @@ class QuotaTable:
         """A flag for each entity that a word fits."""
         if word.name not in _COLUMNS:
             raise UsageError(f"{word.name} is not a type of entity", hint=_HINT)
-        is_default, is_any = (
-            pc.is_in(self.entities["level"], pa.array(_LEVELS[word.name, kind], pa.string()))
-            for kind in ("default", "any")
-        )
-        return fits_choices(self.entities[_COLUMNS[word.name]], word, is_default, is_any)
+        part = _COLUMNS[word.name]
+        is_default = pc.is_in(self.entities["level"], _levels(part, "default"))
+        is_any = pc.is_in(self.entities["level"], _levels(part, "default", "name"))
+        return fits_choices(self.entities[part], word, is_default, is_any)
 
     @cached_property
     def is_own(self) -> np.ndarray:
@@ -165,14 +165,13 @@ class QuotaTable:
 
 _COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
 _HINT = f"One of {', '.join(f'{kind}=…' for kind in _COLUMNS)}, {'user~=team-*'}, or any part of who."
-_LEVELS = {
-    ("user", "default"): [level.name for level in LEVELS if level.user == "default"],
-    ("user", "any"): [level.name for level in LEVELS if level.user],
-    ("client-id", "default"): [level.name for level in LEVELS if level.client_id == "default"],
-    ("client-id", "any"): [level.name for level in LEVELS if level.client_id],
-    ("ip", "default"): [DEFAULT_IP],
-    ("ip", "any"): [IP, DEFAULT_IP],
-}
+
+
+def _levels(part: str, *kinds: str) -> pa.Array:
+    """The levels whose entities have a part that is a name, the default, or either."""
+    of_ip = {"name": IP, "default": DEFAULT_IP}
+    of_clients = [level.name for level in LEVELS if getattr(level, part, None) in kinds]
+    return pa.array([of_ip[kind] for kind in kinds] if part == "ip" else of_clients, pa.string())
 
 
 def peaks_of(utilisation: pa.Table) -> Peaks:

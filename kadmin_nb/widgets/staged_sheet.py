@@ -401,8 +401,9 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         overlay = self._overlay()
         return {target: overlay.get(target) for target in targets}
 
-    def _put(self, states: States[Whose]) -> None:
-        """Make these cells hold that."""
+    def _put(self, states: States[Whose]) -> Mapping[tuple[Whose, str], CellState]:
+        """Make these cells hold that; what they held before."""
+        before = self._states(states)
         for target in states:
             self._refused.pop(target, None)
         self._refused |= {target: state for target, state in states.items() if isinstance(state, Refused)}
@@ -411,12 +412,11 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         self._stage.put(edits)
         self._is_putting = False
         self._show_targets(target for target, state in states.items() if state is not None)
+        return before
 
     def _do(self, states: States[Whose]) -> None:
         """Make these cells hold that, and remember what held before."""
-        before = self._states(states)
-        self._put(states)
-        self._done = [*self._done[1 - DEEPEST :], Action(before, self._states(states))]
+        self._done = [*self._done[1 - DEEPEST :], Action(self._put(states), self._states(states))]
         self._undone = []
 
     def _moved(self, source: list[Action], target: list[Action], name: str) -> Result:
@@ -427,8 +427,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
             action = source.pop()
             now = self._states(action.after)
             mine = {cell: state for cell, state in action.before.items() if now[cell] == action.after[cell]}
-            self._put(mine)
-            target.append(Action({cell: now[cell] for cell in mine}, mine))
+            target.append(Action(self._put(mine), mine))
         self._changed()
         if passed_over := len(now) - len(mine):
             return Result(f"{name}: {_count(passed_over)} changed elsewhere since, and stay", ok=False)

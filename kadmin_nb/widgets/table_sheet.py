@@ -16,7 +16,7 @@ from ..frames.blocks import BADGE, BAR, BRANCH, NOTEBOOK, NUMBER, RUNG, STANDING
 from ..frames.meanings import Part
 from ..frames.render import columns, engine_line
 from ..frames.views import across, counted_nouns, view_of
-from ..plans.stage import Listener, Listeners, Stage
+from ..plans.stage import Listener, Stage
 from . import sheet
 from .panel import Panel
 from .sheet import Arrangement, CellText, Column, Result, Sheet
@@ -42,7 +42,6 @@ class TableSheet(Sheet):
     """The rows of a table under their titles, in any order; each column shows and sorts what its view says."""
 
     def __init__(self, table: pa.Table, title: str = "") -> None:
-        self._listeners = Listeners()
         table = across(table)
         view = view_of(table)
         self._table, self._lock = view.ordered(table), threading.RLock()
@@ -80,7 +79,7 @@ class TableSheet(Sheet):
     discard = undo = redo = edit
 
     def watch(self, listener: Listener) -> None:
-        self._listeners.add(listener)
+        """Nothing: an answer stays as it is."""
 
     def whole(self, key: str, column: str) -> str:
         """A cell with the name of its column, where it may be too long for its place; else nothing."""

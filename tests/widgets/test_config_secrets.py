@@ -63,7 +63,7 @@ def watched() -> Watched:
 )
 def test_a_secret_that_is_typed_is_refused_and_not_repeated(watched: Watched, fields: dict[str, Any]) -> None:
     """I pasted the password, and it stood in the saved notebook."""
-    watched.receive("window", first=0, count=100, sequence=1)
+    watched.receive("window", first=0, count=100)
     watched.receive(**fields)
     assert watched.sheet.mark(PASSWORD).state == "refused"
     assert "env:NAME" in watched.sheet.mark(PASSWORD).note
@@ -85,7 +85,7 @@ def test_what_is_stored_is_hidden_and_can_be_replaced_by_reference(watched: Watc
 
 def test_a_secret_that_code_stages_is_hidden_too(watched: Watched) -> None:
     """A colleague's cell staged the password itself, and my table showed it."""
-    watched.receive("window", first=0, count=100, sequence=1)
+    watched.receive("window", first=0, count=100)
     watched.sheet.stage.set_config("ssl.keystore.password", TYPED, broker=1)
     watched.sheet.stage.set_config("my.plugin.thing", TYPED, broker=1)
     assert watched.sheet.value(PASSWORD) == watched.sheet.value("broker=1 my.plugin.thing") == "[secure]"

@@ -123,7 +123,7 @@ def test_a_thousand_pasted_cells_are_one_message_each_way() -> None:
     """A column of a spreadsheet took as many messages as it has rows."""
     page = Page(kn.widgets.edit_quotas(many_users(2000)))
     sent: list[dict[str, Any]] = []
-    page.receive(kind="window", first=0, count=100, sequence=1)
+    page.receive(kind="window", first=0, count=100)
     page.editor._grid.send = lambda message, buffers=None: sent.append(message)
     text = "\r\n".join(f"{n + 2}MB/s" for n in range(1000))
     page.receive(kind="block", position=0, key="user=u000000", column=RATE, text=text, rows=1, columns=1)

@@ -31,9 +31,8 @@ class Rows {
     this.pages = new Map();
     this.asked = new Map();
     this.epoch = -1;
-    this.sequence = 0;
     this.total = 0;
-    this.take({ ...model.get("first_page"), sequence: 0, count: PAGE });
+    this.take(model.get("first_page"));
   }
 
   send(message) {
@@ -68,7 +67,7 @@ class Rows {
       const page = this.pages.get(start);
       if ((page && !page.old) || this.asked.get(start) === this.epoch) continue;
       this.asked.set(start, this.epoch);
-      this.send({ kind: "window", first: start, count: PAGE, sequence: ++this.sequence });
+      this.send({ kind: "window", first: start, count: PAGE });
     }
   }
 
