@@ -142,6 +142,8 @@ def test_outcomes_say_what_applied_before_and_applies_now_as_the_plan_does() -> 
     assert title.startswith(f"plan {plan.id[:8]}: 5 verified on 3 brokers, 1 unchanged; slowest broker ")
     assert [line[:64].rstrip() for line in shown[:6]] == [ROWS[0], ROWS[1].replace("!", "~"), *ROWS[2:]]
     assert [line[64:].split()[0] for line in shown[:6]] == ["state", *["verified"] * 5]
+    (logged,) = [row for row in plan._live.log(None) if row["plan_id"] == plan.id]
+    assert (logged["changes"], logged["verified"], logged["what"].endswith(", and 4 more")) == (5, 5, True)
 
 
 def test_the_title_says_which_cluster_it_is_as_far_as_the_plan_has_read(tmp_path: Path) -> None:

@@ -276,13 +276,14 @@ def _record_row(record: JournalRecord) -> dict[str, object]:
 
 def _summary(journal: StoredJournal) -> dict[str, object]:
     plan, state = journal.plan, journal.state
+    effective = [change for change in plan.changes if not change.is_done]
     return {
         "plan_id": plan.id,
         "cluster_id": plan.cluster_id,
         "created": plan.head.created,
         "author": plan.head.author,
-        "what": in_words(plan.changes),
-        "changes": len(plan),
+        "what": in_words(effective),
+        "changes": len(effective),
         "runs": state.runs,
         "verified": len(state.verified),
         "in_doubt": len(state.in_doubt),
