@@ -159,8 +159,6 @@ class PlanReview(Panel):
             return
         outcomes = self.outcomes
         blocks = self.plan._rows_to_show() if outcomes is None else outcomes._content(_PAGE)
-        if outcomes is not None and not outcomes.ok:
-            blocks = [*self.plan._alerts(_PAGE), *blocks]
         if self._conflicts is not None:
             blocks = [*self._conflicts._content(_PAGE), "", *blocks]
         before, self._rows.children = self._rows.children, parts_of(blocks)
@@ -225,7 +223,7 @@ class PlanReview(Panel):
         show(self._again, not is_done or is_undone or is_staged, enabled=not is_busy)
         show(self.reason, bool(self.dangers) and not self.plan.reason and not begun, enabled=not is_busy)
         show(self.confirmations.widget, not is_done)
-        show(self._alerts, outcomes is None)
+        show(self._alerts, not is_done)
         for way in self._ways:
             way.disabled = is_busy
 
