@@ -33,7 +33,8 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.kafka.id = f"double-{next(_NUMBERS)}"  # journals of its own: time is the same in each of them
-        self.changes = Changes(self.kafka, target="localhost:9092")  # type: ignore[arg-type]
+        self.changes = Changes(self.kafka)  # type: ignore[arg-type]
+        self.changes.target = "localhost:9092"
         self.stage: Stage = self.changes.new_stage()
         self.kafka.carried.append(self._wait)
 
