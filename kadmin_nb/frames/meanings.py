@@ -476,6 +476,8 @@ PARTS = {
     "applied_text": Part("applied", ("key", "value", "applied", "group_type"), _applied),
     "set_on": Part("set on (first from the top wins)", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "near_sign": Part("", ("throttle_ms", "utilisation"), _near_signs, SIGN),
+    "stored_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
+    "limit_of": Part("limit of", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),
     "short_key": Part("key", ("key",), _each(lambda key: HEADS.get(key, key or ""), "key"), KEY),
     "use": Part("use", ("utilisation",), _each(percent, "utilisation"), BAR),
     "of_limit": Part("used", ("peak", "limit"), _of_limits, NUMBER),
@@ -500,6 +502,7 @@ _HEADINGS = {
     **dict.fromkeys(("old", "value_before"), "before"),
     **dict.fromkeys(("new", "value_after", "wanted"), "after"),
     "throttle": "throttled",
+    "throttled_share": "share throttled",
     "client_id": "client-id",
     "headroom_percent": "headroom",
     "cluster_id": "cluster",
@@ -509,17 +512,19 @@ _HEADINGS = {
 
 def _of_column(field: Field, table: pa.Table) -> Part:
     """A column by itself: its unit and its look say how its values are written."""
-    name, heading = field.name, _heading(field)
+    name = field.name
+    is_limit = field.is_number and field.unit == OF_KEY and "key" in table.column_names
     if find(name) and pa.types.is_struct(field.type):
         return Part(HEADS[name], (name,), _standings(name), STANDING)
     if field.unit == OF_KEY:
-        texts = _with_key(limit if field.is_number else in_unit, name)
+        texts = _with_key(limit if is_limit else in_unit, name)
     elif field.unit == MEASURED or field.unit in UNITS:
         texts = _in_one_unit(name, field.unit, table)
     else:
         texts = _each(word if field.look == BADGE else _UNITS.get(field.unit, cell), name)
     look = NUMBER if field.is_number else field.look or TEXT
-    return Part(printable(heading), (name,), texts, look)
+    heading = "limit" if is_limit and name == "value" else printable(_heading(field))
+    return Part(heading, (name,), texts, look)
 
 
 def _heading(field: Field) -> str:
@@ -527,8 +532,6 @@ def _heading(field: Field) -> str:
     name = field.name
     if not (field.comment or field.look):  # somebody else's
         return "client-id" if name == "client_id" else name.removeprefix("is_").replace("_", " ")
-    if field.is_number and (name, field.unit) == ("value", OF_KEY):
-        return "limit"
     words = name.removeprefix("is_").replace("_", " ").removesuffix(f" {field.unit}")
     return _HEADINGS.get(name, _HEADINGS.get(words, words))
 

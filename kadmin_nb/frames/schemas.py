@@ -273,7 +273,7 @@ class SCRAM(Frame, key="user mechanism"):
     """One row per user and mechanism, sorted by both: all that brokers show of a credential. A user that failed, or has
     none (RESOURCE_NOT_FOUND), is one row with a null mechanism."""
 
-    shown = "user! mechanism! iterations error! message!"
+    shown = "who! mechanism! iterations error! message!"
     nouns = "credential", "credentials"
     columns = "user mechanism:word? iterations:whole? error message?"
 
@@ -335,7 +335,7 @@ class CLIENT_CONFIGS(_ClientConfig, key="user client_id key"):
 class EFFECTIVE_CLIENT_CONFIGS(Frame):
     """One row per key that is set for a client."""
 
-    shown = "client! key! value! entity overridden revision"
+    shown = "client! key! value! stored_on overridden revision"
     nouns = "client config", "client configs"
     columns = "user client_id key:word value entity revision"
     value = Field(TEXT, "the value that holds", unit=OF_KEY)
@@ -491,7 +491,7 @@ class SHADOWED(Frame, key="entity key"):
 class STALLS(Frame):
     """The seconds for which a plan throttles each client that it touches. A null limit is unlimited."""
 
-    shown = "row broker who! key! stall_s! limit_before limit_after bucket rate bucket_rate"
+    shown = "row broker who! key! stall_s! limit_before limit_after limit_of rate bucket_rate"
     columns = "broker user client_id key:word row? limit_before limit_after bucket_user:text? bucket_client_id:text?"
     limit_before = limit_after = Field(NUMBER, unit=OF_KEY, null=True)
     rate = bucket_rate = Field(NUMBER, "bytes/s", unit=MEASURED)
@@ -722,6 +722,7 @@ class SNAPSHOT_CLIENT_CONFIGS(_OfCluster, CLIENT_CONFIGS, _Taken, key="snapshot_
 
 
 class _Credential(Frame):
+    shown = "who! key! value!"
     columns = "entity user"
     key = Field(WORD, "the mechanism", look=KEY)
     value = Field(WHOLE, "the iterations")
@@ -750,6 +751,7 @@ class QUOTAS_HISTORY(_OfCluster, QUOTAS, _Interval, key="cluster_id entity key v
     """The quotas of a history, one row per entity, key and time in which its value was the same. State at t:
     `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
+    shown = "rung! who! key! value! valid_from! valid_to!"
     columns = "level:text key"
 
 
@@ -781,6 +783,7 @@ class CREDENTIALS_HISTORY(_OfCluster, _Credential, _Interval, key="cluster_id en
     State at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`. A new password with as many iterations is not
     seen."""
 
+    shown = "who! key! value! valid_from! valid_to!"
     key = Field(TEXT, "the mechanism", look=KEY)
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.frames import blocks, meanings, schemas
+from kadmin_nb.frames import blocks, meanings, schemas, views
 from kadmin_nb.frames.frame import MEASURED, OF_KEY
 from kadmin_nb.frames.schema_metadata import stamped
 
@@ -49,6 +49,19 @@ def test_a_table_without_the_columns_of_its_name_is_another():
     some = schemas.CONFIGS.empty().select(["key", "value"])
     assert schemas.frame_of(some) is None
     assert schemas.field_of(some, "key").look == blocks.KEY
+
+
+@pytest.mark.parametrize("name", schemas.FRAMES)
+def test_one_thing_has_one_name_in_the_heads_of_a_frame(name):
+    """A client config had two columns *who*, credentials *who* and *user*, and a history of quotas no times."""
+    frame = schemas.FRAMES[name]
+    table = frame.empty()
+    parts = [word.rstrip("!") for word in (frame.shown or " ".join(frame.names)).replace(views.KEYS, "key").split()]
+    of_groups = {"cluster_id", "broker", "user", "client_id", "key", "source"} if name == "USAGE_TOTALS" else set()
+    heads = [meanings.part(part, table).heading for part in parts if part not in of_groups]
+    assert len({*heads}) == len(heads)
+    assert {"entity", "resource", "bucket", "subject", "set by", "user", "was", "old", "new"}.isdisjoint(heads)
+    assert "valid_from" not in frame.names or {"valid from", "valid to"} <= {*heads}
 
 
 def test_each_unit_and_look_is_one_that_somebody_writes():
