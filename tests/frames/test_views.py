@@ -252,7 +252,7 @@ def test_its_style_reaches_nothing_else():
     """Since I looked at quotas all tables of my notebook had other colours."""
     style = kn.Answer(STORED).as_html().partition("<style>")[2].partition("</style>")[0]
     rules = [line.split("{")[0].strip() for line in style.splitlines() if "{" in line and not line.startswith("@")]
-    selectors = [part.strip() for rule in rules for part in rule.split(",")]
+    selectors = [part.strip() for rule in rules for part in re.split(r",(?![^(]*\))", rule)]
     assert selectors
     assert all(selector.startswith(".kadmin") for selector in selectors)
 
@@ -438,6 +438,9 @@ def test_a_change_between_two_limits_is_coloured_beside_a_config():
     alone, beside = (document(schemas.table(schemas.PLAN, rows)) for rows in ([lowered], [lowered, other]))
     assert '<span class="kadmin-fair">5 B/s ▼</span>' in alone
     assert '<span class="kadmin-fair">5 B/s ▼</span>' in beside
+    danger = document(schemas.table(schemas.PLAN, [{**lowered, "change": "danger"}]))
+    assert 'tr:has(.kadmin-mark [title="danger"])' in danger
+    assert '<span class="kadmin-mark"><span class="kadmin-bad" title="danger">!</span></span>' in danger
     assert ('align="right"' in alone, 'align="right"' in beside) == (True, False)
 
 
