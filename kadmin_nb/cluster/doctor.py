@@ -236,26 +236,34 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
         yield _skipped(f"the check of {step} failed", *_AFTER_LOGIN)
         return
     with closing(kafka):
-        yield from _broker_checks(kafka, settings, timeout)
+        yield from _all_of("brokers", _broker_checks(kafka, settings, timeout))
         version = Finding("version", OK, f"Kafka {kafka.version} (from its API versions), cluster {kafka.id}")
         yield version.with_(cluster_id=kafka.id)
-        yield from _quota_check(kafka)
+        yield from _all_of("quotas", _quota_check(kafka))
         yield _clock_check(kafka, timeout)
-        yield from _rights_checks(kafka, settings)
+        yield from _all_of("rights", _rights_checks(kafka, settings))
         yield from checks_of(kafka)
-        yield from _observation_check(kafka)
+        yield from _all_of("observation", _observation_check(kafka))
+
+
+def _all_of(check: str, checks: Iterable[Finding]) -> Iterator[Finding]:
+    """These checks of a cluster; at what could not be read they end. A right that lacks is a check of its own."""
+    try:
+        yield from checks
+    except KadminError as error:
+        if check == "rights" or not isinstance(error, NotAuthorized):
+            yield _failed_check(check, None, error)
+
+
+def _observation_check(kafka: LiveKafka) -> Iterator[Finding]:
+    """Request loggers that an observation from here left on when it was killed."""
+    yield from (Finding("observation", WARNING, LEFT_ON, fix=line) for line in left_on(kafka))
 
 
 def _quota_check(kafka: LiveKafka) -> Iterator[Finding]:
-    """The number of quotas, and whether brokers decide by them; nothing where the rights do not let us read them."""
+    """The number of quotas, and whether brokers decide by them."""
     brokers = serving(kafka)
-    try:
-        quotas = kafka.quotas.describe()
-    except NotAuthorized:  # which the check of rights says
-        return
-    except KadminError as error:
-        yield _failed_check("quotas", kafka.id, error)
-        return
+    quotas = kafka.quotas.describe()
     rows = broker_rows(kafka, brokers, (CALLBACK,), synonyms=False)
     missing = unread(brokers, rows)
     entities = counted_nouns(len(quotas["entity"].unique()), "entity", "entities")
@@ -283,26 +291,15 @@ def _clock_check(kafka: LiveKafka, timeout: float) -> Finding:
     if not theirs:
         return Finding("clock", ABSENT, "the active controller's time is not known", fix=_TELLS_TIME)
     ahead, within = (before + after) / 2 - theirs, (after - before) / 2 + _TICK
-    way = f"{milliseconds(round(abs(ahead) * 1000))} {'ahead of' if ahead > 0 else 'behind'} the active controller"
-    note = (
-        f"{way if abs(ahead) > within else 'as the active controller'}, to within {milliseconds(round(within * 1000))}"
-    )
-    if abs(ahead) < _CLOCK_OFF:
-        return Finding("clock", OK, note)
-    return Finding("clock", WARNING, note, fix="Synchronise both clocks: usage, leases and tokens go by them.")
+    way = f"{milliseconds(round(abs(ahead) * 1000))} {'ahead of' if ahead > 0 else 'behind'}"
+    way = way if abs(ahead) > within else "as"
+    note = f"{way} the active controller, to within {milliseconds(round(within * 1000))}"
+    is_off = abs(ahead) >= _CLOCK_OFF
+    fix = "Synchronise both clocks: usage, leases and tokens go by them."
+    return Finding("clock", WARNING if is_off else OK, note, fix=fix if is_off else None)
 
 
 _TELLS_TIME = "KRaft brokers tell it to those with DESCRIBE on the cluster"
-
-
-def _observation_check(kafka: LiveKafka) -> Iterator[Finding]:
-    """Request loggers that an observation from here left on when it was killed."""
-    try:
-        lines = left_on(kafka)
-    except KadminError as error:
-        yield _failed_check("observation", kafka.id, error)
-        return
-    yield from (Finding("observation", WARNING, LEFT_ON, fix=line) for line in lines)
 
 
 def _login_words(settings: Settings) -> str:
@@ -317,11 +314,7 @@ def _login_words(settings: Settings) -> str:
 
 def _broker_checks(kafka: LiveKafka, settings: Settings, timeout: float) -> Iterator[Finding]:
     """The connection, and each registered broker that does not answer at the address that it advertises."""
-    try:
-        brokers = kafka.brokers()
-    except KadminError as error:
-        yield _failed_check("brokers", None, error)
-        return
+    brokers = kafka.brokers()
     tasks = [partial(_broker_check, kafka, broker, timeout) for broker in brokers]
     answers = zip(brokers, contact.side_by_side(tasks, _STEPS * timeout), strict=True)
     checks = [check or _unanswered("broker", _named(broker), timeout) for broker, check in answers]
@@ -360,11 +353,7 @@ def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
 
 def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:
     """Each right that is missing, or not known; those that are granted together."""
-    try:
-        rows = permissions(kafka, settings, (), ()).to_arrow().to_pylist()
-    except KadminError as error:
-        yield _failed_check("rights", None, error)
-        return
+    rows = permissions(kafka, settings, (), ()).to_arrow().to_pylist()
     for row in rows:
         right = f"{row['operation']} on {row['resource']}"
         if row["allowed"] is None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete, add_completion_class
@@ -14,7 +16,6 @@ from click.shell_completion import BashComplete, CompletionItem, FishComplete, Z
 from ..errors import KadminError
 from ..hints import short_id
 from ..model.client_configs import CLIENT_KEYS
-from ..model.config_fallback import BROKER_KEYS
 from ..model.config_values import LOGGER_LEVELS, VALUES
 from ..model.entity import TYPES
 from ..model.grammar import ANY, DEFAULT, Value
@@ -102,8 +103,9 @@ def _client_keys(before: Sequence[str]) -> list[str]:
 def config_keys(before: Sequence[str] = ()) -> list[str]:
     """The config keys of the resources that are named, of all when none is."""
     typed = _typed_names(before)
-    kinds = [word for word in KEYS if word in typed] or list(KEYS)
-    return sorted({key for kind in kinds for key in KEYS[kind]} - typed)
+    of_types = keys_of_types()
+    kinds = [word for word in of_types if word in typed] or [*of_types]
+    return sorted({key for kind in kinds for key in of_types[kind]} - typed)
 
 
 def settings(before: Sequence[str]) -> list[str]:
@@ -176,110 +178,16 @@ def _typed_names(words: Iterable[str]) -> set[str]:
     return {word.split("=", 1)[0].rstrip("~") for word in words}
 
 
-KEYS: dict[str, tuple[str, ...]] = {
-    "topic": (
-        *BROKER_KEYS["TOPIC"],
-        "errors.deadletterqueue.group.enable",
-        "follower.replication.throttled.replicas",
-        "leader.replication.throttled.replicas",
-        "remote.log.copy.disable",
-        "remote.log.delete.on.disable",
-        "remote.storage.enable",
-    ),
-    "broker": (
-        *BROKER_KEYS["TOPIC"].values(),
-        "background.threads",
-        "config.providers",
-        "cordoned.log.dirs",
-        "errors.deadletterqueue.auto.create.topics.enable",
-        "errors.deadletterqueue.topic.name.prefix",
-        "follower.fetch.last.tiered.offset.enable",
-        "group.consumer.assignment.interval.ms",
-        "group.coordinator.cached.buffer.max.bytes",
-        "group.share.assignment.interval.ms",
-        "group.streams.assignment.interval.ms",
-        "listener.security.protocol.map",
-        "listeners",
-        "log.cleaner.backoff.ms",
-        "log.cleaner.dedupe.buffer.size",
-        "log.cleaner.io.buffer.load.factor",
-        "log.cleaner.io.buffer.size",
-        "log.cleaner.io.max.bytes.per.second",
-        "log.cleaner.threads",
-        "max.connection.creation.rate",
-        "max.connections",
-        "max.connections.per.ip",
-        "max.connections.per.ip.overrides",
-        "metric.reporters",
-        "num.io.threads",
-        "num.network.threads",
-        "num.recovery.threads.per.data.dir",
-        "num.replica.fetchers",
-        "principal.builder.class",
-        "producer.id.expiration.ms",
-        "remote.fetch.max.wait.ms",
-        "remote.list.offsets.request.timeout.ms",
-        "remote.log.index.file.cache.total.size.bytes",
-        "remote.log.manager.copier.thread.pool.size",
-        "remote.log.manager.copy.max.bytes.per.second",
-        "remote.log.manager.expiration.thread.pool.size",
-        "remote.log.manager.fetch.max.bytes.per.second",
-        "remote.log.manager.follower.thread.pool.size",
-        "remote.log.reader.threads",
-        "sasl.enabled.mechanisms",
-        "sasl.jaas.config",
-        "sasl.kerberos.kinit.cmd",
-        "sasl.kerberos.min.time.before.relogin",
-        "sasl.kerberos.principal.to.local.rules",
-        "sasl.kerberos.service.name",
-        "sasl.kerberos.ticket.renew.jitter",
-        "sasl.kerberos.ticket.renew.window.factor",
-        "sasl.login.refresh.buffer.seconds",
-        "sasl.login.refresh.min.period.seconds",
-        "sasl.login.refresh.window.factor",
-        "sasl.login.refresh.window.jitter",
-        "sasl.mechanism.inter.broker.protocol",
-        "share.coordinator.cached.buffer.max.bytes",
-        "ssl.cipher.suites",
-        "ssl.client.auth",
-        "ssl.enabled.protocols",
-        "ssl.endpoint.identification.algorithm",
-        "ssl.engine.factory.class",
-        "ssl.key.password",
-        "ssl.keymanager.algorithm",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.keystore.type",
-        "ssl.protocol",
-        "ssl.provider",
-        "ssl.secure.random.implementation",
-        "ssl.trustmanager.algorithm",
-        "ssl.truststore.certificates",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.type",
-        "transaction.partition.verification.enable",
-    ),
-    "group": (
-        *BROKER_KEYS["GROUP"],
-        "errors.deadletterqueue.copy.record.enable",
-        "errors.deadletterqueue.topic.name",
-        "share.auto.offset.reset",
-        "share.isolation.level",
-        "share.renew.acknowledge.enable",
-    ),
-    "client-metrics": (
-        "interval.ms",
-        "match",
-        "metrics",
-    ),
-}
-"""The config keys of Kafka 4.4.0 that can be altered, by the word of their resource type; the broker decides.
+@cache
+def keys_of_types() -> Mapping[str, tuple[str, ...]]:
+    """The config keys of Kafka 4.4.0 that can be altered, by the word of their resource type; the broker decides.
 
-A test compares them with a real broker's.
-"""
+    `config_keys.txt` has them, and a test compares it with a real broker's.
+    """
+    keys = defaultdict[str, tuple[str, ...]](tuple)
+    for kind, key in map(str.split, Path(__file__).with_name("config_keys.txt").read_text("utf-8").splitlines()):
+        keys[kind] += (key,)
+    return keys
 
 
 _BREAKS = "=:"
@@ -290,45 +198,8 @@ after `key=`.
 """
 
 
-_BASH_SCRIPT = """\
-%(complete_func)s() {
-    local candidate
-    COMPREPLY=()
-    while IFS= read -r candidate; do
-        [[ -n $candidate ]] && COMPREPLY+=("$candidate")
-    done < <(COMP_WORDS="$(IFS=$'\\n'; echo "${COMP_WORDS[*]}")" COMP_CWORD=$COMP_CWORD \\
-        %(complete_var)s=bash_complete "$1" 2>/dev/null)
-    if [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]]; then compopt -o nospace; fi
-}
-complete -o nosort -o bashdefault -F %(complete_func)s %(prog_name)s
-"""
-
-_ZSH_SCRIPT = """\
-%(complete_func)s() {
-    local -a candidates unfinished
-    candidates=("${(@f)$(COMP_WORDS="${words[*]}" COMP_CWORD=$((CURRENT - 1)) \\
-        %(complete_var)s=zsh_complete %(prog_name)s 2>/dev/null)}")
-    unfinished=(${(M)candidates:#*=})
-    candidates=(${candidates:#*=})
-    (( $#unfinished )) && compadd -U -S '' -V unsorted -a unfinished
-    (( $#candidates )) && compadd -U -V unsorted -a candidates
-}
-compdef %(complete_func)s %(prog_name)s
-"""
-
-_FISH_SCRIPT = """\
-function %(complete_func)s
-    env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp) COMP_CWORD=(commandline -t) \\
-        %(prog_name)s 2>/dev/null
-end
-complete --no-files --command %(prog_name)s --arguments "(%(complete_func)s)"
-"""
-
-
 class Fish(FishComplete):
     """click's completion of fish, a candidate a line; fish quotes it."""
-
-    source_template = _FISH_SCRIPT
 
     def format_completion(self, item: CompletionItem) -> str:
         return str(item.value)
@@ -337,16 +208,12 @@ class Fish(FishComplete):
 class Zsh(ZshComplete):
     """click's completion of zsh, a candidate a line; zsh quotes it, and nothing follows a sign."""
 
-    source_template = _ZSH_SCRIPT
-
     def format_completion(self, item: CompletionItem) -> str:
         return str(item.value)
 
 
 class Bash(BashComplete):
     """click's completion of bash, on the words as they were typed."""
-
-    source_template = _BASH_SCRIPT
 
     def get_completion_args(self) -> tuple[list[str], str]:
         pieces = os.environ["COMP_WORDS"].split("\n")[: int(os.environ["COMP_CWORD"]) + 1]
@@ -381,6 +248,7 @@ def _is_break(text: str) -> bool:
 
 
 def register() -> None:
-    """Let click complete by them."""
+    """Let click complete by them, each with its script."""
     for shell in (Bash, Fish, Zsh):
+        shell.source_template = Path(__file__).with_name(f"complete.{shell.name}").read_text("utf-8")
         add_completion_class(shell)

@@ -39,7 +39,7 @@ def firsts(entity: Entity) -> tuple[Entity, ...]:
 
 
 def comes_first(stored: Stored, entity: Entity, key: str) -> Entity | None:
-    """The quota that this one's clients with a client-id have instead, unless a closer one names them.
+    """The quota that this one's clients with a client-id have instead, unless a more specific one names them.
 
     None where this quota can bind some of them.
     """

@@ -15,7 +15,7 @@ from IPython.core.completer import provisionalcompleter
 
 import kadmin_nb as kn
 from kadmin_nb.commands import complete, live_names, terminal
-from kadmin_nb.commands.completions import KEYS, glued
+from kadmin_nb.commands.completions import glued, keys_of_types
 from kadmin_nb.commands.live_names import NamesOfThread, keep_names, names_of_file
 from kadmin_nb.frames.answer import Answer
 from kadmin_nb.frames.frame import FRAME
@@ -123,7 +123,7 @@ def test_few_valued_configs_and_special_values_need_no_cluster(cache) -> None:
     assert _offered("config set topic=x compression.type=z") == ["compression.type=zstd"]
     assert _offered("config set broker-logger=1 kafka.request.logger=D") == ["kafka.request.logger=DEBUG"]
     assert "user=<default>" in _offered("quota set producer_byte_rate=1 user=")
-    assert set(VALUES) <= {key for keys in KEYS.values() for key in keys}
+    assert set(VALUES) <= {key for keys in keys_of_types().values() for key in keys}
 
 
 def test_plans_runbooks_and_their_parameters_are_offered(cache, tmp_path, monkeypatch) -> None:

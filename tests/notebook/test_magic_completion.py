@@ -6,7 +6,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 from jupyter_client.manager import start_new_kernel
 
-from kadmin_nb.commands.completions import KEYS
+from kadmin_nb.commands.completions import keys_of_types
 
 LINES = [
     ("%kquota des", "des", ["describe"]),
@@ -90,7 +90,7 @@ def test_the_config_keys_are_the_brokers_own(cluster):
              "client-metrics": {"client_metrics": "m"}}  # fmt: skip
     answers = {word: cluster.configs.describe(**what).to_arrow().to_pylist() for word, what in whose.items()}
     for word in ("broker", "group"):
-        assert {row["key"] for row in answers[word] if not row["is_read_only"]} == set(KEYS[word])
+        assert {row["key"] for row in answers[word] if not row["is_read_only"]} == set(keys_of_types()[word])
 
 
 @pytest.mark.slow
