@@ -23,7 +23,7 @@ from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefus
 from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.views import in_short
-from ..hints import Hint, Verb, plan_verb, sentence, short_id
+from ..hints import Hint, Sentence, Verb, plan_verb, sentence, short_id
 from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
 from ..plans import LAG, QUIET_PERIOD, plan, planning, sending, stalls
@@ -472,40 +472,27 @@ def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str
     )
 
 
+def _partly(plan: Plan, what: str, outcomes: Outcomes, code: str | None, *hint: str | Sentence) -> PartlyFailed:
+    return PartlyFailed(f"plan {short_id(plan.id)} {what}", outcomes=outcomes, code=code, hint=Hint(*hint))
+
+
+_STAYS = "Changes that were sent stay."
+
+
 def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed:
-    return PartlyFailed(
-        f"plan {short_id(plan.id)} was stopped: {why}",
-        outcomes=outcomes,
-        code=why.code,
-        hint=Hint(
-            "Changes that were sent stay.",
-            sentence("When the journal can be written again, {} continues.", plan_verb("apply", plan.id)),
-        ),
-    )
+    again = sentence("When the journal can be written again, {} continues.", plan_verb("apply", plan.id))
+    return _partly(plan, f"was stopped: {why}", outcomes, why.code, _STAYS, again)
 
 
 def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
-    return PartlyFailed(
-        f"plan {short_id(plan.id)} can be neither resumed nor rolled back: its journal {journal} was removed, cut or "
-        "replaced while the plan was applied",
-        outcomes=outcomes,
-        code="JOURNAL",
-        hint=Hint(
-            "Changes that were sent stay.",
-            sentence("{} shows what is in force.", Verb("plan verify FILE", "cluster.verify(plan)")),
-        ),
-    )
+    how = f"its journal {journal} was removed, cut or replaced while the plan was applied"
+    shows = sentence("{} shows what is in force.", Verb("plan verify FILE", "cluster.verify(plan)"))
+    return _partly(plan, f"can be neither resumed nor rolled back: {how}", outcomes, "JOURNAL", _STAYS, shows)
 
 
 def _overtaken(plan: Plan, why: str, outcomes: Outcomes) -> PartlyFailed:
-    return PartlyFailed(
-        f"plan {short_id(plan.id)} did not hold the lease throughout: {why}",
-        outcomes=outcomes,
-        code=LOST,
-        hint=Hint(
-            sentence("{} of either plan shows what is in force.", Verb("plan verify PLAN", "cluster.verify(plan)"))
-        ),
-    )
+    shows = sentence("{} of either plan shows what is in force.", Verb("plan verify PLAN", "cluster.verify(plan)"))
+    return _partly(plan, f"did not hold the lease throughout: {why}", outcomes, LOST, shows)
 
 
 def _written(time: datetime) -> str:

@@ -69,11 +69,7 @@ class Scram:
 # --- the users that anything knows ---
 
 CREDENTIALS, QUOTAS, ACLS, USAGE = "credentials", "quotas", "acls", "usage"
-_ORPHANS = {
-    CREDENTIALS: "orphaned-credentials",
-    QUOTAS: "orphaned-quotas",
-    ACLS: "orphaned-acls",
-}
+_ORPHANS = {kind: f"orphaned-{kind}" for kind in (CREDENTIALS, QUOTAS, ACLS)}
 _NO_QUOTAS = "no-quotas"
 FINDINGS = {
     _ORPHANS[CREDENTIALS]: "only a SCRAM credential names the user; brokers do not show super users",

@@ -315,17 +315,11 @@ class WhyAnswer(PartlyRead):
         elif self._has_usage:
             words = counted_nouns(others, "client", "clients") if others else "none seen"
         else:
-            words = _SHARERS[effective.level or ""]
+            words = "its client-ids" if effective.level in ("USER", "DEFAULT_USER") else "its users"
         return {"entity": SHARED_WITH, "key": effective.key, "standing": words}
 
 
 SHARED_WITH, NOT_SHARED = "shared with", "nobody"
-_SHARERS = {
-    "USER": "its client-ids",
-    "DEFAULT_USER": "its client-ids",
-    "CLIENT": "its users",
-    "DEFAULT_CLIENT": "its users",
-}
 
 
 def why(

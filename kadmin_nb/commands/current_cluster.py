@@ -77,9 +77,8 @@ def observe(session: Session, seconds: float, clients: bool) -> Any:
     {here} --clients --for 24h
     """
     answer = session.cluster.observe(seconds, clients=clients, progress=session.progress)
-    if click.get_current_context().meta.get("out") and session.note is not None:
-        for line in (*answer.warnings, *(f"request log: {log}" for log in answer.logs)):
-            session.note(line)
+    if click.get_current_context().meta.get("out"):
+        session.warn(*answer.warnings, *(f"request log: {log}" for log in answer.logs))
     return answer
 
 

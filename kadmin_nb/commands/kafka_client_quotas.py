@@ -69,8 +69,8 @@ def _resolved(session: Session, words: Words, output: str) -> Any:
     table = session.cluster.quotas.resolve(**whom, overridden=shows_overridden).to_arrow()
     if output == kafka_tool.TEXT:
         limits = kafka_tool.lines(client_quotas.resolved_lines(table.to_pylist()))
-        if limits is None and session.note is not None:
-            session.note(f"nothing limits {client_quotas.in_braces(Entity.of(parts))}")
+        if limits is None:
+            session.warn(f"nothing limits {client_quotas.in_braces(Entity.of(parts))}")
         return limits
     return kafka_tool.shown(table, output)
 

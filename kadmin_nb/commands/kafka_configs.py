@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..plans.plan import Plan
 
-_ADDITION = "Kafka's own tool has no such option."
-
 
 def _flag_options(command: Command) -> Command:
     """A flag for each type of entity, and one for each type that has a default; all may be repeated."""
@@ -70,8 +68,8 @@ def _change_options(command: Command) -> Command:
         "add-config": ("K=V,K=[V,V]", "Set configs; put a value with commas in brackets."),
         "add-config-file": ("FILE", "Set the configs in a properties file; the plan stores references to its secrets."),
         "delete-config": ("K,K", "Remove configs."),
-        "append-config": ("K=V", f"Add items to a list. {_ADDITION}"),
-        "subtract-config": ("K=V", f"Remove items from a list. {_ADDITION}"),
+        "append-config": ("K=V", f"Add items to a list. {kafka_tool.NOT_KAFKAS}"),
+        "subtract-config": ("K=V", f"Remove items from a list. {kafka_tool.NOT_KAFKAS}"),
     }
     for option, (metavar, text) in reversed(described.items()):
         command = click.option(f"--{option}", multiple=True, metavar=metavar, help=text)(command)

@@ -37,7 +37,7 @@ def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> Non
 
 
 _CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")
-_NOT_KAFKAS = "Kafka's own tool has no such option."
+NOT_KAFKAS = "Kafka's own tool has no such option."
 
 
 def kafka_tool(command: Command) -> Command:
@@ -58,7 +58,7 @@ def kafka_tool(command: Command) -> Command:
         "apply",
         is_flag=True,
         callback=negated,
-        help=f"Plan and validate --alter, and change nothing. {_NOT_KAFKAS}",
+        help=f"Plan and validate --alter, and change nothing. {NOT_KAFKAS}",
     )
     @click.option("--allow", multiple=True, metavar="'KEY ROW'", help="Allow a dangerous change: 'acks user=alice'.")
     @allow_unknown
@@ -91,7 +91,7 @@ def kafka_connection(command: Command) -> Command:
         "--adminclient-property",
         multiple=True,
         metavar="KEY=VALUE,…",
-        help=f"Client properties that override the file (KIP-248). {_NOT_KAFKAS}",
+        help=f"Client properties that override the file (KIP-248). {NOT_KAFKAS}",
     )
     @click.option("--bootstrap-controller", metavar="HOST:PORT", hidden=True)
     @click.option("--zookeeper", metavar="URL", hidden=True)

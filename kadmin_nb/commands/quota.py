@@ -19,7 +19,7 @@ from .click_glue import FRAME, Verbs, words
 from .history_verbs import history_at
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
-from .usage import near, note, top, usage
+from .usage import near, top, usage
 
 TO_READ = "[TYPE=NAME]..."
 FINDINGS = ("shadowed", "redundant", "unlimited", "client-ids")
@@ -140,7 +140,7 @@ def why(
         try:
             used = session.cluster.observe(seconds, to_read=True, progress=session.progress).requests()
         except (ConnectionFailed, TimedOut) as error:  # the limits are worth showing
-            note(session, [f"WARNING: nothing was observed: {error}"])
+            session.warn(f"WARNING: nothing was observed: {error}")
     key, value = (None, "") if to is None else options.pair(to, "--to")
     answer = session.cluster.quotas.why(
         **{"user": None, **read_selectors(words, TYPES)},

@@ -146,10 +146,11 @@ class Session:
             self.connected.close()
         self.connected, self.owns = None, True
 
-    def warn(self, line: str) -> None:
-        """Print a line that stays on standard error; in a terminal, above the line of the status."""
+    def warn(self, *lines: str) -> None:
+        """Print lines that stay on standard error; in a terminal, above the line of the status."""
         if self.note is not None:
-            self.note(line)
+            for line in lines:
+                self.note(line)
 
     def find_frame(self, name: str) -> Any:
         """The frame of that name: a notebook's variable, in the terminal a Parquet or CSV file."""
@@ -230,9 +231,7 @@ class Session:
         chosen = self.with_policies(plan_options.apply_options)
         if not plan_options.apply:
             judged = self.cluster.plans.guard(plan, chosen.policy)
-            if judged is not None and self.note is not None:
-                for remark in judged.remarks:
-                    self.note(remark)
+            self.warn(*(judged.remarks if judged else ()))
         plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         if not plan_options.apply:

@@ -113,7 +113,7 @@ class UsageSource:
             log = self.log()
             with where_spark_is(session, log.is_spark):
                 requests = self.requests(session, log)
-                note(session, requests.warnings)
+                session.warn(*requests.warnings)
                 return Usage.of_log(requests, self.every or EVERY, log.why)
         with where_spark_is(session, self.engine == "spark"):
             if self.url:
@@ -200,13 +200,6 @@ def _telling(tell: Note) -> Callable[[int, int], None]:
     return reading
 
 
-def note(session: Session, warnings: Iterable[str]) -> None:
-    """Tell what a reader of the figures must know."""
-    for warning in warnings:
-        if session.note is not None:
-            session.note(warning)
-
-
 def source(command: options.Command) -> options.Command:
     """The options that say where usage comes from; the command gets a `UsageSource` as its `source`."""
 
@@ -252,7 +245,7 @@ _FORMS = {"json", "out", "form"}
 def _note_unless_shown(session: Session, warnings: Iterable[str]) -> None:
     """Tell what stands below a table, where the answer is rows alone."""
     if _FORMS & {*click.get_current_context().meta}:
-        note(session, warnings)
+        session.warn(*warnings)
 
 
 @click.command(cls=Verb)
@@ -396,7 +389,7 @@ def _counted(counts: Counts, session: Session) -> Answer:
     from ..frames.answer import Answer
     from ..frames.schemas import LOG_LINES, table
 
-    note(session, counts.warnings)
+    session.warn(*counts.warnings)
     rows: list[tuple[str, str | None, int]] = [
         ("request", None, counts.requests),
         ("duplicate", None, counts.duplicates),

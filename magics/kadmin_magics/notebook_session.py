@@ -39,9 +39,10 @@ class NotebookSession(Session):
     allowed: frozenset[str] = frozenset()
     emptied: int = 0
 
-    def warn(self, line: str) -> None:
+    def warn(self, *lines: str) -> None:
         """Say it below the cell: a notebook's own line of notes is gone when the cell has run, standard error stays."""
-        print(line, file=sys.stderr)
+        for line in lines:
+            print(line, file=sys.stderr)
 
     @contextmanager
     def at(self, target: object, properties: Mapping[str, str]) -> Iterator[Session]:
