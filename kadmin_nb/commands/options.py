@@ -22,6 +22,7 @@ from ..secrets import mentions_secret
 from .answer_formats import PRINT_FORMATS, in_print_format
 from .click_glue import FRAME, CommaSeparated, Objects, Offers, SharedOption
 from .completions import profiles
+from .group_reading import of_each
 from .session import Session, usage_frame
 
 
@@ -85,6 +86,9 @@ T = TypeVar("T")
 
 _MORE_WORDS = "kadmin.words"
 
+GROUP = "@"
+"""Before the name of a group of clusters."""
+
 
 def keys_of(text: tuple[str, ...]) -> list[str] | None:
     """The keys of `--keys a,b --keys c`; None without the option.
@@ -127,9 +131,17 @@ def with_session(command: Command) -> Command:
             ctx.obj.refuse_out(out)
         if "raw" in ctx.meta and not out.endswith(".csv"):
             raise UsageError("--raw is for --out FILE.csv")
-        with ctx.obj.at(ctx.meta.get("cluster"), _properties(ctx)) as session:
-            if "words" in params:
-                params["words"] += ctx.meta.get(_MORE_WORDS, ())
+        target = ctx.meta.get("cluster")
+        if "words" in params:
+            params["words"] += ctx.meta.get(_MORE_WORDS, ())
+
+        def at(target: Any) -> tuple[str, Any]:
+            with ctx.obj.at(target, _properties(ctx)) as session:
+                return session.cluster.id, command(session, **params)
+
+        if isinstance(target, str) and target.startswith(GROUP):
+            return of_each(ctx, target.removeprefix(GROUP), at)
+        with ctx.obj.at(target, _properties(ctx)) as session:
             value = command(session, **params)
         is_printed = "print" in ctx.meta and ctx.invoked_subcommand is None
         return in_print_format(value, ctx.meta["print"]) if is_printed else value
@@ -208,7 +220,9 @@ def _remembered(*names: str, **more: Any) -> Callable[[Command], Command]:
 
 _shared = functools.partial(_remembered, cls=SharedOption)
 
-cluster = _shared("--cluster", "-c", metavar="TARGET", type=TARGET, help="A .properties file, a profile, or host:port.")
+cluster = _shared(
+    "--cluster", "-c", metavar="TARGET", type=TARGET, help="A .properties file, a profile, @GROUP, or host:port."
+)
 _property = _shared("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property, in addition.")
 _timeout = _shared(
     "--timeout",

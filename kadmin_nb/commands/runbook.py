@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,13 +88,38 @@ def new(name: str, folder: str | None) -> Any:
     help="A parameter, read as its declared type.",
 )
 @click.option("--parameters-file", "-f", "file", metavar="FILE", help="Parameters as YAML or JSON; -p overrides it.")
-@click.option("--output", "-o", metavar="FILE", help="Where the executed notebook goes.")
-def run(name: str, parameters: tuple[str, ...], file: str | None, output: str | None) -> Any:
-    """Run a runbook; the executed notebook is kept, even if it fails."""
+@click.option("--output", "-o", metavar="FILE", help="Where the executed notebook goes; of --each, a folder.")
+@click.option("--each", metavar="GROUP", help="Run it on each cluster of this group; or of the run in this folder.")
+@click.option("--canary", metavar="PROFILE", help="The cluster of the group that comes first.")
+@click.option("--pause", type=options.Length(), metavar="DURATION", help="How long to wait after the canary: 10m.")
+def run(
+    name: str,
+    parameters: tuple[str, ...],
+    file: str | None,
+    output: str | None,
+    each: str | None,
+    canary: str | None,
+    pause: float | None,
+) -> Any:
+    """Run a runbook; the executed notebook is kept, even if it fails.
+
+    With --each it runs on one cluster after the other, and stops at the first where it fails; the same line with
+    --output FOLDER continues there.
+
+    \b
+    {here} change_quotas --each eu --canary eu-1 --pause 10m -p 'changes=["…"]' -p apply=true -o fair
+    {here} rollback_plan --each fair -p apply=true
+    """
     from .. import runbooks
 
     typed = _once(options.pair(text, "-p", "name=value") for text in parameters)
-    return runbooks.run(name, {**(_parameters_in(Path(file)) if file else {}), **typed}, output=output)
+    given = {**(_parameters_in(Path(file)) if file else {}), **typed}
+    if each is None:
+        if canary or pause:
+            raise UsageError("--canary and --pause belong to --each GROUP")
+        return runbooks.run(name, given, output=output)
+    tell = partial(click.echo, err=True)
+    return runbooks.run_each(name, each, given, canary=canary, pause=pause or 0.0, output=output, tell=tell)
 
 
 def _parameters_in(place: Path) -> dict[str, Any]:

@@ -885,6 +885,16 @@ class VERDICTS(Frame, key="check"):
     found = Field(COUNT, "rows", null=True)
 
 
+class RUNS(Frame, key="cluster"):
+    """A run of a runbook on each cluster of a group, in their order."""
+
+    shown = "cluster! state! rows! plan_id message! document"
+    columns = "cluster:text cluster_id? state rows:count plan_id? message document:text?"
+    state = Field(TEXT, "as its record has it; or not started", look=BADGE)
+    message = Field(TEXT, "what became of its rows, or why it ended", look=PROSE)
+    document = Field(TEXT, "the executed notebook")
+
+
 class RUNBOOKS(Frame, key="name"):
     """The runbooks that come with kadmin_nb."""
 

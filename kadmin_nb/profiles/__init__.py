@@ -6,6 +6,6 @@ error repeats one. `docs/connections.md` is the reader's side of this.
 
 from __future__ import annotations
 
-from .targets import lasting, profile_names, require_references, settings_for
+from .targets import group, lasting, profile_names, require_references, settings_for
 
-__all__ = ["lasting", "profile_names", "require_references", "settings_for"]
+__all__ = ["group", "lasting", "profile_names", "require_references", "settings_for"]

@@ -161,10 +161,11 @@ _PATHS = ("ssl.keystore.location", "ssl.truststore.location")
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """The profiles of one file, as written in it; `path` is None without a file."""
+    """The profiles and groups of one file, as written in it; `path` is None without a file."""
 
     path: Path | None = None
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    groups: Mapping[str, object] = field(default_factory=dict)
 
     def nearest(self, word: str) -> str | None:
         """The profile that `word` probably meant."""
@@ -218,17 +219,52 @@ def load_profiles() -> Profiles:
     if path is None:
         return Profiles()
     document = _parse_file(path)
-    for word in document.keys() - {"profiles"}:
-        hint = did_you_mean(word, ["profiles"], "Connections go under [profiles.NAME].")
+    for word in document.keys() - {"profiles", "groups"}:
+        hint = did_you_mean(word, ["profiles", "groups"], "Connections go under [profiles.NAME].")
         raise UsageError(f"{path}: {quote(word)} is not known", hint=hint)
-    tables = document.get("profiles", {})
-    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
-        raise UsageError(f"{path}: profiles are tables, [profiles.NAME]")
-    for name in tables:
+    tables, groups = document.get("profiles", {}), document.get("groups", {})
+    for kind, given in (("profiles", tables), ("groups", groups)):
+        if not isinstance(given, dict) or not all(isinstance(table, dict) for table in given.values()):
+            raise UsageError(f"{path}: {kind} are tables, [{kind}.NAME]")
+    for name in (*tables, *groups):
         if not is_name(name):
             raise UsageError(f"{path}: {quote(name)} is not a name for a profile",
                              hint="A name is letters, digits, '_', '-' and '.'.")  # fmt: skip
-    return Profiles(path, tables)
+    return Profiles(path, tables, groups)
+
+
+@dataclass(frozen=True)
+class _Group:
+    members: list[str]
+
+
+def group(name: str) -> tuple[str, ...]:
+    """The profiles of a group, `[groups.NAME] members = ["eu-1", "eu-2"]`, in its order.
+
+    Raises
+    ------
+    NotFound
+        No such group; a member that is not a profile.
+    UsageError
+        It is empty, or has a profile twice.
+    """
+    profiles = load_profiles()
+    if name not in profiles.groups:
+        hint = did_you_mean(name, profiles.groups, f'A group is [groups.NAME] members = ["PROFILE", …] in {NAME}.')
+        raise NotFound(f"no such group: {name}", hint=hint)
+    where = f"group {name} in {profiles.path}"
+    try:
+        members = documents.as_type(profiles.groups[name], _Group).members
+    except ValueError as error:
+        raise UsageError(f"{where}: {error}") from None
+    if not members:
+        raise UsageError(f"{where} has no member")
+    for number, member in enumerate(members):
+        if member not in profiles.tables:
+            raise NotFound(f"{where}: no such profile: {member}", hint=did_you_mean(member, profiles.tables))
+        if member in members[:number]:
+            raise UsageError(f"{where} has {member} twice")
+    return tuple(members)
 
 
 def _parse_file(path: Path) -> dict[str, Any]:

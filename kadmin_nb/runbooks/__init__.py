@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         since,
         use_profiles,
     )
+    from .each import run_each
     from .launcher import Run, run
     from .preconditions import gate, preflight, reviewed
     from .recording import Record, record
@@ -38,6 +39,7 @@ _NAMES = {
     "binder": "bind",
     "catalogue": "Runbook find new show",
     "cells": "LIMITS Client bars chart clients configs_now effective frame leaders limited pandas since use_profiles",
+    "each": "run_each",
     "launcher": "Run run",
     "preconditions": "gate preflight reviewed",
     "recording": "Record record",
@@ -48,7 +50,7 @@ _LAZY["list"] = ("catalogue", "listed")
 __all__ = [
     "LIMITS", "Client", "Record", "Run", "Runbook", "bars", "bind", "callbacks", "chart", "clients", "configs_now",
     "coverage", "effective", "find", "frame", "gate", "leaders", "limited", "list", "new", "pandas", "preflight",
-    "record", "reviewed", "run", "shadowed", "show", "since", "throttled", "unlimited", "unlimited_unnamed",
+    "record", "reviewed", "run", "run_each", "shadowed", "show", "since", "throttled", "unlimited", "unlimited_unnamed",
     "use_profiles", "utilisation",
 ]  # fmt: skip
 

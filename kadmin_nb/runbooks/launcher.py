@@ -90,7 +90,7 @@ def run(
         The error that the notebook raised, of the same class if it is one of kadmin_nb.
     """
     runbook = find(name_or_path)
-    bound = _bound(runbook, parameters or {})
+    bound = bound_parameters(runbook, parameters or {})
     document = _document(runbook, output)
     path = document.with_suffix(".json")
     mill = _papermill()
@@ -123,7 +123,7 @@ def _with_what_stays(error: KadminError, record: Path) -> KadminError:
     return unsaved(error, journal.plan.id, f"plan {short_id(journal.plan.id)}: {counts}")
 
 
-def _bound(runbook: Runbook, parameters: Mapping[str, object]) -> dict[str, object]:
+def bound_parameters(runbook: Runbook, parameters: Mapping[str, object]) -> dict[str, object]:
     """The given values by their declared types; everything that the binder refuses is refused before it starts."""
     declared = {p.name: p for p in runbook.parameters}
     refuse_unknown(parameters, list(declared))

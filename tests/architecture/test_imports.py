@@ -104,7 +104,7 @@ ROOMS = {
                 "client_configs", "admin", "profiles", "plans", "fleets", "usage", "widgets"),
     "sql": (*GROUND, "model", "frames", "resolution", "admin", "fleets", "usage", "state", "cluster"),
     "local": (*GROUND, "profiles", "cluster"),
-    "runbooks": (*GROUND, "model", "frames", "resolution", "fleets", "plans", "usage", "charts"),
+    "runbooks": (*GROUND, "model", "frames", "resolution", "profiles", "fleets", "plans", "usage", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "state",
                  "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
                  "widgets", "charts", "cluster", "local", "runbooks"),

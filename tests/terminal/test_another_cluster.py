@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -39,3 +40,27 @@ def test_the_lines_of_the_page_keep_totals_and_rename(cluster, kafka, kadmin, tm
     finally:
         back = cluster.rollback(there)
         cluster.apply(back, allow={row["allow"] for row in back.dangers()}).raise_for_errors()
+
+
+@pytest.mark.broker
+def test_a_reading_verb_takes_a_group(kadmin, kafka, tmp_path, monkeypatch, unique):
+    """Which of our three clusters has that quota was asked three times."""
+    toml = tmp_path / "kadmin-nb.toml"
+    where = {"a": kafka.bootstrap, "b": "127.0.0.1:1"}
+    tables = "".join(f'[profiles.{name}]\nbootstrap = "{brokers}"\ntimeout = 2\n' for name, brokers in where.items())
+    toml.write_text(f'{tables}[groups.eu]\nmembers = ["a", "b"]\n')
+    monkeypatch.setenv("KADMIN_CONFIG", str(toml))
+    user = unique("grouped")
+    assert kadmin("quota", "set", "producer_byte_rate=5MB/s", f"user={user}", "--apply", "-c", "a").code == 0
+    asked = kadmin("quota", "describe", f"user={user}", "-c", "@eu", "--json")
+    one, other = json.loads(asked.out)
+    assert (one["cluster"], one["entity"], one["value"], one["error"]) == ("a", f"user={user}", 5e6, None)
+    assert (other["cluster"], other["cluster_id"], other["entity"]) == ("b", None, None)
+    assert "127.0.0.1:1" in other["message"]
+    shown = kadmin("quota", "describe", f"user={user}", "-c", "@eu")
+    assert (shown.code, "5 MB/s" in shown.out, "b: 127.0.0.1:1" in shown.out) == (1, True, True), shown.text
+    for words in (("quota", "set", "producer_byte_rate=1", f"user={user}"), ("quota", "audit", "--stage")):
+        refused = kadmin(*words, "-c", "@eu")
+        assert (refused.code, "takes no group" in refused.err, "--each" in refused.err) == (2, True, True)
+    unknown = kadmin("quota", "describe", "-c", "@us")
+    assert (unknown.code, "no such group: us" in unknown.err) == (1, True)
