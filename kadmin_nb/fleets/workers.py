@@ -12,6 +12,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -40,46 +41,69 @@ def of_rows(frame: Any, kernel: Kernel, arguments: tuple[Any, ...], schema: pa.S
     if not spark.is_spark(frame):
         return _fitted(kernel(frame, *arguments), schema)
     plain = spark.plain_schema(schema)
-    work = by_value(_part_by_part, (kernel, arguments, plain, False))
+    work = by_value(_part_by_part, (kernel, arguments, plain, _each_batch))
     return frame.mapInArrow(work, spark.spark_schema(plain))
 
 
 def of_whole_groups(
-    frame: Any, names: Sequence[Any], kernel: Kernel, arguments: tuple[Any, ...], schema: pa.Schema
+    frame: Any,
+    names: Sequence[Any],
+    kernel: Kernel,
+    arguments: tuple[Any, ...],
+    schema: pa.Schema,
+    together: Kernel | None = None,
 ) -> Any:
     """`kernel(table, *arguments)` of tables that have all rows of each group, and many groups; on Spark lazy.
 
     A worker takes so many groups of its partition at a time that they have some PART rows, or else one larger group: a
-    call for each of many small groups takes far longer, and the whole partition may not fit.
+    call for each of many small groups takes far longer, and the whole partition may not fit. Rows that were
+    `brought_together` are not moved again; of a larger group `together(table, *arguments)` makes fewer rows of the same
+    columns, of which the kernel's result is the same.
     """
     if not spark.is_spark(frame):
         return _fitted(kernel(frame, *arguments), schema)
     plain = spark.plain_schema(schema)
-    work = by_value(_part_by_part, (kernel, arguments, plain, True))
-    return spark.group_after_group(frame, names, GROUP).mapInArrow(work, spark.spark_schema(plain))
+    work = by_value(_part_by_part, (kernel, arguments, plain, partial(_whole_groups, together, arguments)))
+    groups = spark.group_after_group(frame, names, GROUP, together is not None)
+    return groups.mapInArrow(work, spark.spark_schema(plain))
 
 
-Job = tuple[Kernel, tuple[Any, ...], pa.Schema, bool]
-"""A kernel, its arguments, the columns of its result, and whether it needs whole groups."""
+Job = tuple[Kernel, tuple[Any, ...], pa.Schema, Callable[[Batches], Iterator[pa.Table]]]
+"""A kernel, its arguments, the columns of its result, and how batches become its tables."""
 
 
 def _part_by_part(job: Job, batches: Batches) -> Iterator[pa.RecordBatch]:
-    kernel, arguments, schema, of_groups = job
-    for part in _whole_groups(batches) if of_groups else (pa.Table.from_batches([batch]) for batch in batches):
+    kernel, arguments, schema, parts = job
+    for part in parts(batches):
         yield from _fitted(kernel(part, *arguments), schema).combine_chunks().to_batches()
 
 
-def _whole_groups(batches: Batches) -> Iterator[pa.Table]:
-    """The rows, in tables that end where a group does, without the column that identifies the groups."""
-    held: list[pa.RecordBatch] = []
+def _each_batch(batches: Batches) -> Iterator[pa.Table]:
+    return (pa.Table.from_batches([batch]) for batch in batches)
+
+
+def _whole_groups(together: Kernel | None, arguments: tuple[Any, ...], batches: Batches) -> Iterator[pa.Table]:
+    """The rows, in tables that end where a group does, without the column that identifies the groups.
+
+    What is more than a part, of one group, is made fewer rows whenever it has doubled.
+    """
+    held, most = list[pa.Table](), PART
     for batch in batches:
         ends = np.flatnonzero(np.diff(np.asarray(batch[GROUP]))) + 1
-        if len(ends) and sum(rows.num_rows for rows in held) + batch.num_rows >= PART:
-            yield pa.Table.from_batches([*held, batch.slice(0, ends[-1])]).drop_columns([GROUP])
-            held, batch = [], batch.slice(ends[-1])
-        held.append(batch)
+        rows = pa.Table.from_batches([batch]).drop_columns([GROUP])
+        if len(ends) and sum(map(len, held)) + len(rows) >= PART:
+            yield _one([*held, rows.slice(0, ends[-1])])
+            held, rows, most = [], rows.slice(ends[-1]), PART
+        held.append(rows)
+        if together and sum(map(len, held)) > most:
+            held = [together(_one(held), *arguments)]
+            most = max(PART, 2 * len(held[0]))
     if held:
-        yield pa.Table.from_batches(held).drop_columns([GROUP])
+        yield _one(held)
+
+
+def _one(tables: Sequence[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:

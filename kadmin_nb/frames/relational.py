@@ -487,14 +487,16 @@ def with_number_of(frame: Frame, name: str, column: str, by: Sequence[str]) -> F
     return frame.join(added_up(frame, by, {name: ("count_distinct", column)}), [*by], join_type="inner")
 
 
-def read_once(frame: Frame, beside: Sequence[str], inside: Sequence[str]) -> Frame:
-    """These columns. On Spark they are worked out once for several readers, though each of them asks for less.
+def brought_together(frame: Frame, by: Sequence[str], inside: Sequence[str]) -> Frame:
+    """These columns. On Spark rows that agree in the columns `by` are in one place, and are worked out once for several
+    readers, though each of them asks for less.
 
     Those that are `inside` go through a generator, which neither pruning nor a filter passes: all readers want the very
     same shuffle then.
     """
+    beside = [name for name in by if name not in inside]
     if spark.is_spark(frame):
-        return spark.through_a_generator(frame, beside, inside)
+        return spark.through_a_generator(frame.repartition(*by), beside, inside)
     return frame.select([*beside, *inside])
 
 

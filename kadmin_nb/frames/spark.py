@@ -218,14 +218,16 @@ def through_a_generator(frame: DataFrame, beside: Sequence[str], inside: Sequenc
     return frame.select(*beside, F.inline(F.array(F.struct(*inside))))
 
 
-def group_after_group(frame: DataFrame, names: Sequence[Column | str], group: str) -> DataFrame:
+def group_after_group(frame: DataFrame, names: Sequence[Column | str], group: str, are_together: bool) -> DataFrame:
     """The rows of each group one after the other, all in one partition, with a number that they share.
 
-    Two groups may share it, too; the order of such numbers is cheaper than that of texts.
+    Two groups may share it, too; the order of such numbers is cheaper than that of texts. Those that `are_together` in
+    their partition are not moved.
     """
     from pyspark.sql import functions as F
 
-    return frame.repartition(*names).withColumn(group, F.xxhash64(*names)).sortWithinPartitions(group)
+    rows = frame if are_together else frame.repartition(*names)
+    return rows.withColumn(group, F.xxhash64(*names)).sortWithinPartitions(group)
 
 
 def guarded(frame: DataFrame, right: Mapping[str, Column], problem: str, shown: Sequence[str]) -> DataFrame:

@@ -39,15 +39,15 @@ def bucket_figures(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     Parameters
     ----------
     rows
-        A row a bucket and window: the columns `by`, BUCKET, `start`, `end`, `used` as far as it is known, `unknown`
-        where it is not in full, `throttle_ms`, and `windows`, `length` and `brokers` as the broker has them. And a row
-        without a window for each client that shares one. With the columns `first` and `last`, rows that have them
-        tell the times in which the limit was in force: the numbers of the broker's windows.
+        A row a bucket, client and window: the columns `by`, BUCKET, `start`, `end`, `value` as far as it is known,
+        `unknown` where it is not in full, `throttle_ms`, the client's `its_user` and `its_client_id` where several may
+        share the bucket, and `windows`, `length` and `brokers` as the broker has them. With the columns `first` and
+        `last`, rows that have them tell the times in which the limit was in force: the numbers of the broker's windows.
     by
         The columns of whose windows are compared, among them `measured`.
     """
-    sums, windows, groups = _sums(rows, by)
-    used = np.nan_to_num(_doubles(windows["used"]))
+    sums, windows, groups = _sums(windows_together(rows, by), by)
+    used = np.nan_to_num(_doubles(windows["value"]))
     most_first = used[np.lexsort([-used, groups.of_row])]
     place = np.asarray(sums["windows"]) // 20  # of all windows, those without use included
     p95 = np.where(place < groups.sizes, most_first[groups.firsts + np.minimum(place, groups.sizes - 1)], 0.0)
@@ -59,8 +59,9 @@ def bucket_days(rows: pa.Table, by: Sequence[str]) -> pa.Table:
 
     Those that were in force and that nobody used are there, too.
     """
+    rows = windows_together(rows, by)
     sums, windows, groups = _sums(rows, by)
-    histogram = _histogram(np.nan_to_num(_doubles(windows["used"])), groups)
+    histogram = _histogram(np.nan_to_num(_doubles(windows["value"])), groups)
     idle = _idle(sums, rows.filter(rows["first"].is_valid()), [*by, *BUCKET])
     nothing = pa.array([[]] * len(idle), histogram.type)
     days = pa.concat_tables([sums, idle], promote_options="default")
@@ -68,6 +69,23 @@ def bucket_days(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     days = days.set_column(days.column_names.index("day"), "day", day)
     days = days.append_column("window_s", pa.array(np.asarray(days["length"]) / MICROSECONDS))
     return days.append_column("histogram", pa.chunked_array([histogram, nothing]))
+
+
+def windows_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
+    """Rows of `bucket_figures`, of which its result is the same: the use of each bucket in each window, and a row
+    without a window for each client that shares one. They are few, however many clients there are."""
+    marks = [name for name in ("first", "last") if name in rows.column_names]
+    is_mark = rows["first"].is_valid() if marks else pa.repeat(False, len(rows))
+    of_buckets = [*by, *BUCKET, "windows", "length", "brokers"]
+    uses = rows.filter(pc.or_(rows["start"].is_valid(), is_mark))
+    of_windows = [*of_buckets, "start", "end", *marks]
+    sums = {"value": "sum", "unknown": "max", "throttle_ms": "max"}
+    found = uses.group_by(of_windows, use_threads=False).aggregate([*sums.items()])
+    added = {name: found[f"{name}_{how}"] for name, how in sums.items()}
+    windows = pa.table({**{name: found[name] for name in of_windows}, **added})
+    clients = rows.filter(pc.and_(rows["its_user"].is_valid(), pc.invert(is_mark)))
+    clients = clients.group_by([*of_buckets, "its_user", "its_client_id"], use_threads=False).aggregate([])
+    return pa.concat_tables([windows, clients], promote_options="default")
 
 
 def days_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -243,7 +261,7 @@ def _sums(rows: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Table, Groups
 
 def _of_windows(windows: pa.Table, groups: Groups) -> dict[str, Doubles]:
     """What each window counts for in BUCKET_SUMS, NaN where that is unknown, or without a limit."""
-    used, throttle_ms, limit = (_doubles(windows[name]) for name in ("used", "throttle_ms", "limit"))
+    used, throttle_ms, limit = (_doubles(windows[name]) for name in ("value", "throttle_ms", "limit"))
     is_judged = np.asarray(windows["limit"].is_valid()) & ~np.isnan(used)
     is_throttled = np.where(np.isnan(throttle_ms), np.nan, throttle_ms > 0)
     return {

@@ -1,7 +1,7 @@
 """The use of each bucket's limit, on each broker: USAGE beside the quotas.
 
-On Spark the usage is shuffled once, to add up the clients that share a bucket window by window; what comes out, a row a
-bucket and window however many clients share it, once more, to bring the windows of a bucket together.
+On Spark the usage is shuffled once, to bring the windows of a bucket together: the worker that has them adds up the
+clients that share it.
 """
 
 from __future__ import annotations
@@ -28,19 +28,17 @@ from ..frames.relational import (
     WHOLE,
     Frame,
     Kind,
-    added_up,
     appended,
     beside,
+    brought_together,
     cluster_of,
     each_once,
     framed,
     having,
     kinds_of,
-    members,
     names_of,
     of_kinds,
     read_columns,
-    read_once,
     select,
     stacked,
     taken,
@@ -55,7 +53,6 @@ from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, che
 from ..resolution.kernel import Index, asked_keys
 from .arithmetic import (
     BUCKET_SUMS,
-    BUCKET_TOTALS,
     draws,
     is_measured,
     is_shared,
@@ -63,7 +60,16 @@ from .arithmetic import (
     ratios,
     window_start,
 )
-from .bucket_figures import BUCKET, DAY, Watched, bucket_days, bucket_figures, days_together, watched_windows
+from .bucket_figures import (
+    BUCKET,
+    DAY,
+    Watched,
+    bucket_days,
+    bucket_figures,
+    days_together,
+    watched_windows,
+    windows_together,
+)
 from .limits_over_time import (
     UNKNOWN,
     VALID_FROM,
@@ -288,7 +294,8 @@ def _with_ratios(sums: Frame, by: Sequence[str]) -> Frame:
 
 
 def _figures(windows: Frame, by: Sequence[str], kernel: Any, figures: dict[str, pa.DataType]) -> Frame:
-    return of_whole_groups(windows, [*by, *BUCKET], kernel, (by,), _kinds_of([*by, *BUCKET], figures))
+    schema = _kinds_of([*by, *BUCKET], figures)
+    return of_whole_groups(windows, [*by, *BUCKET], kernel, (by,), schema, windows_together)
 
 
 def _kinds_of(names: Sequence[str], figures: dict[str, pa.DataType]) -> pa.Schema:
@@ -304,8 +311,8 @@ def _windows_of(
     cluster_id: str | None,
     days: tuple[date, date] | None = None,
 ) -> tuple[Frame, list[str], Frame]:
-    """The windows of each bucket beside the windows of its broker, of some days; the columns that identify a broker,
-    and its day where days are given; and what `watched_spans` says of the brokers."""
+    """The windows of each client in its buckets, beside the windows of its broker, of some days; the columns that
+    identify a broker, and its day where days are given; and what `watched_spans` says of the brokers."""
     rows, cluster = measured_rows(usage)
     rows = _of_one(rows, cluster_id)
     limits = Limits.of(quotas, keys, cluster, cluster_id, days)
@@ -319,11 +326,11 @@ def _windows_of(
     else:
         every = _with_times_in_force(asked_for, by, limits.over_time, unwatched_after, seen, days)
         limited, of_windows = _by_day(limits.beside(every), bool(days)), [*by, "day"] if days else by
-    windows = _bucket_windows(in_buckets(limited, by), of_windows)
+    windows = _together(in_buckets(limited, by), of_windows)
     times = having(windows, "start") if days in (None, ALL_DAYS) else asked_for
     spans = watched_spans(times, cluster, unwatched_after, seen)
     counts = select(spans, [*by, "windows", "length", "brokers"])  # the rows are many: no more is put beside them
-    return members(having(windows, "key"), counts, by), of_windows, spans
+    return beside(having(windows, "key"), counts, by), of_windows, spans
 
 
 def _of_one(frame: Frame, cluster_id: str | None) -> Frame:
@@ -532,24 +539,11 @@ def in_buckets(rows: Frame, by: Sequence[str]) -> Frame:
     return with_columns(where(rows, whole), columns)
 
 
-def _bucket_windows(rows: Frame, by: Sequence[str]) -> Frame:
-    """The use of each bucket in each window: `start`, `end`, `used`, `unknown`, `throttle_ms`.
-
-    For each client of a bucket that several share there is one row more, without a window, so that both are counted in
-    one go.
-    """
-    words, names = words_of(rows), [*by, *BUCKET]
+def _together(rows: Frame, by: Sequence[str]) -> Frame:
+    """The rows of each bucket, in one place: what a client used in a window, and when a limit was in force."""
     marks = [name for name in ("first", "last") if name in names_of(rows)]
-    window = {name: words.column(name) for name in ("start", "end", "value", "unknown", "throttle_ms", *marks)}
-    client = {f"its_{name}": words.column(f"its_{name}") for name in _CLIENT}
-    nothing = {name: words.literal(None, _TYPES[name]) for name in window}
-    nobody = {name: words.literal(None, types.TEXT) for name in client}
-    is_shared_by = ~words.is_null(words.column("its_user"))
-    if marks:
-        is_shared_by &= words.is_null(words.column("first"))
-    both = stacked(rows, names, [(None, {**window, **nobody}), (is_shared_by, {**nothing, **client})])
-    totals = added_up(both, [*names, "start", "end", *marks, *client], BUCKET_TOTALS, in_order=True)
-    return read_once(totals, [name for name in names if name != "key"], ["key", "start", "end", *marks, *BUCKET_TOTALS])
+    inside = ("key", "start", "end", *marks, "value", "unknown", "throttle_ms", "its_user", "its_client_id")
+    return brought_together(rows, [*by, *BUCKET], inside)
 
 
 def watched_spans(times: Frame, cluster: Sequence[str], unwatched_after: float, watched: Watched = False) -> Frame:

@@ -290,7 +290,7 @@ def test_the_usage_is_read_and_shuffled_once(spark, capsys):
     readers = [line for line in plan.splitlines() if "MapInArrow" in line and "levels 0" in line]
     assert (len(readers), plan.count("ReusedExchange")) == (1, 2)  # beside the windows, and beside the sums
     of_buckets = [line for line in plan.splitlines() if "Exchange hashpartitioning" in line and "bucket_user" in line]
-    assert len([line for line in of_buckets if "Reused" not in line]) == 2
+    assert len([line for line in of_buckets if "Reused" not in line]) == 1
 
 
 def test_nothing_used_is_no_row(spark, utilisation):
