@@ -72,8 +72,8 @@ def bucket_days(rows: pa.Table, by: Sequence[str]) -> pa.Table:
 
 
 def windows_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
-    """Rows of `bucket_figures`, of which its result is the same: the use of each bucket in each window, and a row
-    without a window for each client that shares one. They are few, however many clients there are."""
+    """The same rows for `bucket_figures`, but fewer: one per bucket and window, however many clients share it, and one
+    without a window for each client that shares a bucket."""
     marks = [name for name in ("first", "last") if name in rows.column_names]
     is_mark = rows["first"].is_valid() if marks else pa.repeat(False, len(rows))
     of_buckets = [*by, *BUCKET, "windows", "length", "brokers"]
