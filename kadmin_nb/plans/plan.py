@@ -198,9 +198,7 @@ class Plan(PrintFormats, Tabular):
     ) -> Outcomes:
         """Apply it to its cluster; see `Cluster.apply`."""
         chosen = with_arguments(options, given)
-        if self._live is None:
-            raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
-        return self._live.apply(self, chosen, progress, stop)
+        return self._on_cluster("cluster.apply(plan) applies it.").apply(self, chosen, progress, stop)
 
     @shows_options
     def review(
@@ -222,9 +220,13 @@ class Plan(PrintFormats, Tabular):
             It is bound to no cluster.
         """
         chosen = with_arguments(options, given)
+        return self._on_cluster("cluster.plans.bind(plan).review() shows it.").review(self, chosen)
+
+    def _on_cluster(self, hint: str) -> LiveCluster:
+        """The cluster that it is bound to; the hint says what to do where that is none."""
         if self._live is None:
-            raise UsageError("this plan is bound to no cluster", hint="cluster.plans.bind(plan).review() shows it.")
-        return self._live.review(self, chosen)
+            raise UsageError("this plan is bound to no cluster", hint=hint)
+        return self._live
 
     def quotas_after(self, before: Any = None) -> pa.Table:
         """QUOTAS after the plan.
@@ -267,14 +269,8 @@ class Plan(PrintFormats, Tabular):
         return of_changes(self.changes, self.cluster_id, self._before(quotas), clients, brokers)
 
     def _before(self, quotas: Any) -> Any:
-        if quotas is not None:
-            return quotas
-        if self._live is None:
-            raise UsageError(
-                "this plan is bound to no cluster",
-                hint="Give it quotas=, or bind it: cluster.plans.bind(plan).impact(…).",
-            )
-        return self._live.quotas()
+        instead = "Give it quotas=, or bind it: cluster.plans.bind(plan).impact(…)."
+        return self._on_cluster(instead).quotas() if quotas is None else quotas
 
     def dangers(self) -> Answer:
         """DANGERS: the rows that weaken something. `apply` refuses them unless their keys are allowed.

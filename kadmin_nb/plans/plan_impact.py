@@ -64,13 +64,12 @@ def of_changes(
 
 def clients_of_rows(changes: Sequence[Change], impact: pa.Table) -> dict[int, int]:
     """The number of IMPACT's clients that get the quota of each row, or had the one that it removes, where any does."""
-    counts = {side: _by_quota(impact, side) for side in ("before", "after")}
-    quotas = [(c, cast(Entity, c.resource)) for c in changes if c.level and not c.is_same]
+    before, after = (_by_quota(impact, side) for side in ("before", "after"))
     found = {}
-    for change, entity in quotas:
-        names = (name if isinstance(name := entity.get(kind), str) else "" for kind in ("user", "client-id"))
-        quota = (change.key, change.level, *names)
-        found[change.row] = counts["before" if change.after is None else "after"].get(quota, 0)
+    for change in (change for change in changes if change.level and not change.is_same):
+        names = (cast(Entity, change.resource).get(kind) for kind in ("user", "client-id"))
+        quota = (change.key, change.level, *(name if isinstance(name, str) else "" for name in names))
+        found[change.row] = (before if change.after is None else after).get(quota, 0)
     return {row: count for row, count in found.items() if count}
 
 

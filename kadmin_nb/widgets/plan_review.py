@@ -22,7 +22,7 @@ from ..plans.execution.progress import Advance
 from ..plans.outcomes import ApplyResult, Outcomes
 from ..plans.plan import dangers_of, live_of, refused_line
 from ..plans.planning import let_through
-from ..plans.stage import origin_of
+from ..plans.stage import edits_of, origin_of
 from .panel import Panel, hear_interrupts
 from .table_sheet import parts_of
 
@@ -79,7 +79,6 @@ class PlanReview(Panel):
         self._conflicts: Tabular | None = None
         self._has_changed, self._undone_by = False, ""
         self.next: PlanReview | None = None
-        self.back: Any = None
         self._can_apply = not plan._refused and not all(change.is_done for change in plan.changes)
         self.origin = origin_of(plan)
         self.staged = None if self.origin is None else self.origin.staged
@@ -143,7 +142,8 @@ class PlanReview(Panel):
             self.origin.staged.watch(self._refresh)
         self._show_rows()
         self._refresh()
-        return controls.column(self._place)
+        self._frame = controls.column(self._place)
+        return self._frame
 
     def _outcomes_so_far(self) -> Outcomes | None:
         """The outcomes by the plan's journal; None where it was not begun."""
@@ -309,15 +309,13 @@ class PlanReview(Panel):
         return list(dict.fromkeys([*self.options.policies, *staged]))
 
     def _planned_again(self, instead: Mapping[Target, Edit | None]) -> Plan:
-        reason, origin = self.reason.value.strip() or self.plan.reason, self.origin
-        if origin is not None and len(origin.stage):
-            origin.staged.put(instead)
-        else:
-            origin = None
-        if origin is None or not len(origin.stage):
+        reason, stage = self.reason.value.strip() or self.plan.reason, self.origin and self.origin.stage
+        if stage:
+            edits_of(stage).put(instead)
+        if not stage:  # nothing is staged, or is any more
             return self._live.plan_again(self.plan, reason, instead)
         again = any(change.is_again for change in self.plan.changes)
-        return origin.stage.plan(reason, allow_unknown=let_through(self.plan.changes), again=again)
+        return stage.plan(reason, allow_unknown=let_through(self.plan.changes), again=again)
 
     def _open(self, plan: Plan) -> None:
         """Show another plan in the same place, and the way back."""
@@ -327,19 +325,12 @@ class PlanReview(Panel):
         allow = [*typed, *(words for words in self.options.allowed if words in rows)]
         self.next = PlanReview(plan, replace(self.options, allow=allow))
         self.next.staged = self.staged
-        back = self._controls.button(f"Back to plan {short_id(self.plan.id)}", self._close)
-        self.next.back = self._controls.row(back)
-        self.widget.children = (self.next.back, self.next.widget)
-        self._show_way_back(False)
-
-    def _close(self) -> None:
-        self.widget.children = (self._place,)
-        self._show_way_back(True)
-
-    def _show_way_back(self, is_shown: bool) -> None:
-        """The way back to what was before this one: of several plans there is one."""
-        if self.back is not None:
-            self._controls.show(self.back, is_shown)
+        frame, before = self._frame, self._frame.children
+        back = self._controls.button(
+            f"Back to plan {short_id(self.plan.id)}", lambda: frame.set_trait("children", before)
+        )
+        frame.children = (self._controls.row(back), *self.next.widget.children)
+        self.next._frame = frame
 
     @property
     def _live(self) -> LiveCluster:
@@ -446,16 +437,15 @@ class Work:
         """True if the task under way was asked to stop."""
         return self._stop.is_set()
 
-    def start(self, task: Callable[[], None]) -> bool:
-        """Begin a task; False if one is under way, and nothing is begun."""
+    def start(self, task: Callable[[], None]) -> None:
+        """Begin a task; while one is under way, nothing is begun."""
         if not self._busy.acquire(blocking=False):
-            return False
+            return
         self._stop.clear()
         _UNDER_WAY.add(self)
         self._changed()
         self._thread = threading.Thread(target=self._run, args=(task,), name=self._name, daemon=True)
         self._thread.start()
-        return True
 
     def stop(self) -> None:
         """Ask the task to stop where it next can."""

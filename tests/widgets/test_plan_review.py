@@ -18,7 +18,7 @@ from kadmin_nb.frames.markup import document
 from kadmin_nb.model.changes import VERIFIED
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.stage import edits_of
-from kadmin_nb.widgets.plan_review import REFUSED, stop_all
+from kadmin_nb.widgets.plan_review import REFUSED, PlanReview, stop_all
 from tests.double import FakeKafka, faults
 from tests.widgets.reviewing import LONG, Bench, beside, clicked, done, shown, states_of_rows, usable
 
@@ -210,7 +210,7 @@ def test_rolling_back_shows_a_plan_first(bench: Bench, unique: Unique) -> None:
     back = review.next
     assert back is not None
     assert back.plan.head.undoes == review.plan.id
-    assert review.widget.children[1] is back.widget
+    assert review.widget.children[1] is back._place
     assert "1 verified" in done(back, back.apply)
     assert bench.limits() == {}
 
@@ -350,6 +350,22 @@ def test_a_row_that_the_broker_refuses_is_left_out(bench: Bench, unique: Unique)
     assert "1 verified" in done(rest, rest.apply)
 
 
+@pytest.mark.broker
+def test_the_key_that_was_meant_is_one_click_away(cluster: kn.Cluster, topic: str) -> None:
+    """*Did you mean retention.ms?* it said, of one row of two, and both had to be staged again."""
+    stage = cluster.new_stage()
+    stage.set_config("retention.mss", "900000000", topic=topic)
+    stage.set_config("max.message.bytes", "2000000", topic=topic)
+    review = stage.plan().review()
+    assert isinstance(review, PlanReview)
+    assert review.widget
+    assert beside(review) == ["Use retention.ms", "Leave out"]
+    corrected = clicked(review, "Use retention.ms")
+    assert "2 verified" in done(corrected, corrected.apply)
+    keys = cluster.configs.describe(topic=topic).to_arrow().to_pylist()
+    assert next(row["value"] for row in keys if row["key"] == "retention.ms") == "900000000"
+
+
 def test_of_many_dangers_the_first_have_buttons_and_fields(bench: Bench, unique: Unique) -> None:
     """A file without units, of ten thousand rows: the page had ten thousand fields, and hung."""
     for number in range(50):
@@ -378,9 +394,13 @@ def test_of_several_plans_there_is_one_way_back(bench: Bench, unique: Unique) ->
     first = clicked(review, "Use 5 MB/s")
     done(first, first.plan_again)
     assert first.next is not None
-    assert (first.back.layout.display, first.next.back.layout.display) == ("none", None)
-    first.next.back.children[0].click()
-    assert (first.back.layout.display, first.widget.children) == (None, (first._place,))
+    ways_back, shown_now = review.widget.children
+    assert ([way.description for way in ways_back.children], shown_now) == (
+        [f"Back to plan {first.plan.id[:8]}"],
+        first.next._place,
+    )
+    ways_back.children[0].click()
+    assert review.widget.children[1] is first._place
 
 
 def test_a_key_alone_allows_nothing(bench: Bench) -> None:

@@ -354,21 +354,15 @@ def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Finding]:
 
 
 ODDITIES: tuple[tuple[Callable[[str], bool], str], ...] = (
-    (
-        lambda name: name.startswith("User:"),
-        "a quota names the principal without its type: a client's name is what follows User:",
-    ),
+    (lambda name: name.startswith("User:"),
+     "a quota names the principal without its type: a client's name is what follows User:"),
     (lambda name: name != name.strip(), "the name begins or ends with a space, which the clients' does not"),
-    (
-        lambda name: re.search(r"%(?:3D|2C|20|40|2F|3A)", name, re.IGNORECASE) is not None and " " not in name,
-        "this is how metrics write a name; a quota takes the name itself, with = instead of %3D",
-    ),
+    (lambda name: re.search(r"%(?:3D|2C|20|40|2F|3A)", name, re.IGNORECASE) is not None and " " not in name,
+     "this is how metrics write a name; a quota takes the name itself, with = instead of %3D"),
     (lambda name: name in ("*", "<any>"), "this is a name and not a pattern: <default> means everyone"),
-    (
-        lambda name: name != ANONYMOUS and name.upper() == ANONYMOUS,
-        "Kafka calls a client without a login ANONYMOUS, in capitals",
-    ),
-)
+    (lambda name: name != ANONYMOUS and name.upper() == ANONYMOUS,
+     "Kafka calls a client without a login ANONYMOUS, in capitals"),
+)  # fmt: skip
 """Whether a name is odd, and what somebody should know; the first that a name has is told."""
 
 _SUSPECT = r"(?i)^User:|^\pZ|^\s|\pZ$|\s$|%[0-9a-f]{2}|^\*$|^<any>$|^anonymous$"
