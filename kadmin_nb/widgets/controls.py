@@ -178,7 +178,7 @@ class Confirmations:
         """Ask for these keys too."""
         for key in keys:
             if key not in self._fields:
-                self._fields[key] = text(key, width="24em", label="type again")
+                self._fields[key] = text(key, width=f"min(100%, {len(key) + 20}ch)", label="type again")
                 self._fields[key].tooltip = f"type {key} to allow this dangerous change"
         self.widget.children = tuple(self._fields.values())
 
