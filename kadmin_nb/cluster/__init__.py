@@ -318,7 +318,7 @@ class Cluster:
         """OBSERVED: switch on every broker's request log for a while.
 
         It sets `kafka.request.logger` to DEBUG through a plan, waits, and restores each level, after an error, Ctrl-C
-        or SIGTERM too. Of a process that was killed `doctor`, `why` and the next `observe` say what it left on, with
+        or SIGTERM too. If the process is killed, `doctor`, `why` and the next `observe` say what it left on, with
         the lines that switch it off. Brokers do not reveal where they write the log; for a local Kafka, `logs` has its
         files, including those that log4j rolled in the meantime, and `warnings` says if log4j has deleted some.
 

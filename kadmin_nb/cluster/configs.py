@@ -127,8 +127,8 @@ class Configs:
     ) -> BrakesAnswer:
         """BRAKES: what slows a topic, a broker or a group now, each brake with its culprit and what lifts it.
 
-        Of a topic: replicas that are throttled, leaders on one broker alone, limits of tiered storage. Of a broker:
-        rates of replication, bounds of connections, limits of tiered storage, a custom callback. Of a share group:
+        For a topic: replicas that are throttled, leaders on one broker alone, limits of tiered storage. For a broker:
+        rates of replication, bounds of connections, limits of tiered storage, a custom callback. For a share group:
         fewer records in work than the brokers' default.
 
         Parameters

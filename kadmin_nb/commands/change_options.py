@@ -130,7 +130,7 @@ def applying(command: Command) -> Command:
         "--usage",
         metavar="NAME",
         type=FRAME,
-        help="USAGE, a variable or file: limits that would stall a client need --allow.",
+        help="USAGE, a variable or file: limits that would delay a client for minutes need --allow.",
     )
     @click.option(
         "--wait",

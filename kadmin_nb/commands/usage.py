@@ -208,7 +208,7 @@ def source(command: options.Command) -> options.Command:
         "--broker",
         metavar="WHO",
         multiple=True,
-        help=r"Whose log it is: an id, a pattern such as 'broker-(\d+)/', or cluster. Of a Prometheus: the label that "
+        help=r"Whose log it is: an id, a pattern such as 'broker-(\d+)/', or cluster. For a Prometheus: the label that "
         "names the broker, or VALUE=ID of a value without its number.",
     )
     @click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, if times have none.")

@@ -299,7 +299,7 @@ def _stop_message(worst: Mapping[str, Any], others: Sequence[Mapping[str, Any]])
     used, limit = rounded(worst["key"], worst["bucket_rate"]), readable(worst["key"], worst["limit_after"])
     whose = f"{client(worst['user'], worst['client_id'])} on broker {worst['broker']}"
     more = len({(row["user"], row["client_id"]) for row in others} - {(worst["user"], worst["client_id"])})
-    stands = f"stalls for {figures.seconds(round(worst['stall_s']))}, ({used} / {limit} - 1) x {WINDOW:g} s"
+    stands = f"gets no answer for {figures.seconds(round(worst['stall_s']))}, ({used} / {limit} - 1) x {WINDOW:g} s"
     return f"{whose} {stands}" + (f"; and {more:,} more" if more else "")
 
 

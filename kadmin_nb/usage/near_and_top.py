@@ -161,7 +161,7 @@ class NearAnswer(Answer):
         if self.unknown:
             yield f"The use of {self.unknown:,} of {self.limits:,} limits is not known in full. {WHY_UNKNOWN}"
         yield from remarks(self.coverage)
-        yield from (printable(f"Of cluster {name} read from {one}.") for name, one in self.by_cluster.items())
+        yield from (printable(f"Cluster {name}: read from {one}.") for name, one in self.by_cluster.items())
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """What it was read from, and what is not known."""

@@ -503,7 +503,7 @@ def test_near_of_several_clusters_says_what_it_was_read_from_of_each(engine, spa
         f"{NEAREST[:-1]} of cluster a."
     )
     assert near["cluster_id"].to_pylist() == ["a"]
-    assert near.warnings == tuple(f"Of cluster {name} read from 3 brokers, {SPAN}." for name in rows)
+    assert near.warnings == tuple(f"Cluster {name}: read from 3 brokers, {SPAN}." for name in rows)
 
 
 EXITS = {

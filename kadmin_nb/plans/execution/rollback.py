@@ -269,7 +269,7 @@ def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
         rest = counted_nouns(unread, f"row of plan {plan_id}", f"rows of plan {plan_id}")
         text = f"{rest} cannot be seen: {{}} undoes what is left, as soon as it can be seen."
         sentences.append(sentence(text, plan_verb("rollback", found.plan.id)))
-    sentences += [f"Of plan {plan_id} {line}." for line in found.not_restored]
+    sentences += [f"Plan {plan_id}: {line}." for line in found.not_restored]
     sentences += [f"{line[0].upper()}{line[1:]}." for line in found.coverage]
     return Left(rows + arriving + unread, Hint(*sentences)) if sentences else None
 
