@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..errors import KadminError, UsageError, printable, printable_lines
+from ..errors import UsageError, printable, printable_lines
 from ..frames import schemas
 from ..frames.blocks import Block, Title
 from ..frames.meanings import word
-from ..hints import magic
 from ..model import config_values
 from ..model.changes import DELETE, SET, Change, Edit, Refusal, Target
 from ..model.config_units import parse_config_number, stored_text, with_unit
@@ -22,21 +21,17 @@ from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.resources import Source
 from ..plans import stored_values
-from ..plans.advice import same_stores
 from ..plans.kinds import CONFIGS
 from ..plans.observed_state import ObservedState, ObservedValue, observed
 from ..secrets import FORMS, SHOWN, is_reference
 from .sheet import APPLIES, REFUSED, CellEditor, Mark
-from .staged_sheet import CellState, Judgement, Refused, ShownState, verdict
+from .staged_sheet import Judgement, Refused, ShownState, verdict
 
 EMPTY = '""'
 """The text of a value that is set, and empty: an emptied cell resets."""
 
 LONGEST_EDITED = 5_000
 """Characters of a value that a cell edits: a longer one would not get to a browser in one piece."""
-
-LONGEST_OLD = 80
-"""Characters of the value beside the one that replaces it."""
 
 _MOST = {"SHORT": 2**15 - 1, "INT": 2**31 - 1, "LONG": 2**63 - 1}
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -117,14 +112,8 @@ class ConfigCell:
 
     # -- texts to edits
 
-    def read(self, text: str) -> CellState:
-        """The edit that a typed text means, or its refusal; None where it says what stands."""
-        try:
-            return self._read(text)
-        except KadminError as exc:
-            return Refused("" if self.is_secret else text, exc.in_one_line())
-
-    def _read(self, text: str) -> Edit | None:
+    def read(self, text: str) -> Edit | None:
+        """The edit that a typed text means; None where it says what stands."""
         if self.lock:
             raise UsageError(f"{self.name} cannot be edited: {self.lock}")
         if not text.strip():
@@ -140,11 +129,9 @@ class ConfigCell:
         return self._edit(*stored_values.operation(base, value))
 
     def _reference(self, text: str) -> Edit | None:
-        if text == SHOWN:
-            return None
-        if not is_reference(text):
+        if text != SHOWN and not is_reference(text):
             raise UsageError(f"{self.name} is a secret, so what was typed is not kept", hint=f"Type {FORMS}.")
-        return self._edit(SET, text)
+        return None if text == SHOWN else self._edit(SET, text)
 
     def _value(self, text: str) -> str:
         """The text that brokers store."""
@@ -235,7 +222,7 @@ class ConfigCell:
         kind, reason = verdict(self.state)
         if kind != REFUSED and isinstance(self.state, Judgement):
             reason = "; ".join(filter(None, [self.words(self.state.change), reason]))
-        return Mark(row, column, kind, reason, self.standing[:LONGEST_OLD] if self.is_read else None)
+        return Mark(row, column, kind, reason, self.standing if self.is_read else None)
 
     def words(self, change: Change) -> str:
         """An edit as a sentence of its cell: `append compact`, `reset`."""
@@ -283,8 +270,3 @@ def config_sentences(cell: ConfigCell) -> Iterator[str]:
     if cell.has_own:
         fallback = cell.fallback_text
         yield "The value after a reset is not known here." if fallback is None else f"Without it: {fallback}."
-    config = cell.config
-    own = None if config.is_sensitive else config.own
-    again = Change(1, SET, config.resource, config.key, old=own, wanted=own, after=own)
-    if state is None and (same := same_stores([again])):  # typed in its cell it is not an edit
-        yield same.at(magic)

@@ -19,6 +19,7 @@ from ..frames import schemas
 from ..model.changes import Refusal
 from ..model.config_fallback import in_effect, in_unit_of, synonyms_below
 from ..model.config_values import ConfigValue
+from ..model.configurable import Configurable
 from ..model.grammar import Word
 from ..model.resources import OWN_SOURCE, WORDS, Resource, Source
 from ..plans.advice.fallback import Values, fallback_texts, fallback_values, own_keys
@@ -140,12 +141,10 @@ class ConfigTable:
     def observed_state(self, targets: Collection[ConfigTarget]) -> ObservedState:
         """What was read of these configs, as plans look at it."""
         resources = dict.fromkeys(resource for resource, _ in targets)
-        listed = {resource: self._listed_keys(resource) for resource in resources}
-        unread = {t for t in self.added if not (self.is_whole and listed.get(t[0]))}
-        state = ObservedState(
-            listed={r: keys for r, keys in listed.items() if keys}, unread=unread, empty={*self.empty}
-        )
-        roots = ((r, ROOT_LOGGER) for r in resources if r.type == "BROKER_LOGGER" and ROOT_LOGGER in listed[r])
+        listed: dict[Configurable, set[str]] = {r: keys for r in resources if (keys := self._listed_keys(r))}
+        unread = {target for target in self.added if not self.is_whole or target[0] not in listed}
+        state = ObservedState(listed=listed, unread=unread, empty={*self.empty})
+        roots = ((r, ROOT_LOGGER) for r in resources if r.type == "BROKER_LOGGER" and ROOT_LOGGER in listed.get(r, ()))
         rows = self.rows_of(row_name(*target) for target in {*targets, *roots})
         for cell in self.cells([*rows.values()]):
             target = cell.config.resource, cell.config.key

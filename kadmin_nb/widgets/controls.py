@@ -42,9 +42,16 @@ def button(label: str, act: Callable[[], None], *, style: str = "", hint: str = 
     return made
 
 
-def text(placeholder: str, *, width: str = "auto", label: str = "", act: Callable[[str], None] | None = None) -> Any:
-    """A field of text; `act` is called with it when somebody leaves it or presses Enter."""
-    made = in_order(ipywidgets.Text(placeholder=placeholder, description=label, continuous_update=False))
+def text(
+    placeholder: str,
+    *,
+    width: str = "auto",
+    label: str = "",
+    act: Callable[[str], None] | None = None,
+    live: bool = False,
+) -> Any:
+    """A field of text; `act` is called with it when somebody leaves it or presses Enter, or after each letter."""
+    made = in_order(ipywidgets.Text(placeholder=placeholder, description=label, continuous_update=live))
     made.layout.width, made.style.description_width = width, "initial"
     if act is not None:
         made.observe(lambda change: act(change["new"]), "value")

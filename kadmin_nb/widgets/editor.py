@@ -116,22 +116,13 @@ class Editor(Panel, Generic[SheetType]):
         return controls.column(self._toolbar, self._grid, self._remarks, *self._parts_below(), self._below)
 
     def _bar(self) -> Any:
-        button, tell, sheet = self._controls.button, self._grid.notify, self.sheet
-        self._filter = self._controls.text(
-            f"filter: {sheet.filter_words}", width="15em", act=lambda words: self._arrange(words=words)
-        )
-        self._filter.continuous_update = True
+        words = f"filter: {self.sheet.filter_words}"
+        self._filter = self._controls.text(words, width="15em", act=lambda words: self._arrange(words=words), live=True)
         self._choice = self._controls.Choices(self._choices(), lambda show: self._arrange(show=show))
-        self._planned = button(
-            "Plan", lambda: self._try(self._plan), style="primary", hint="what it means; nothing is sent"
-        )
-        return self._controls.row(
-            self._filter,
-            self._choice.widget,
-            button("Discard all", lambda: tell(sheet.discard()), hint="unstage every row; undo brings them back"),
-            button("Read again", lambda: self._try(self._read_again), hint="the rows as they are on the cluster now"),
-            self._planned,
-        )
+        self._planned = self._button("Plan", self._plan, "what it means; nothing is sent", style="primary")
+        discard = self._button("Discard all", self._discard, "unstage every row; undo brings them back")
+        again = self._button("Read again", self._read_again, "the rows as they are on the cluster now")
+        return self._controls.row(self._filter, self._choice.widget, discard, again, self._planned)
 
     # -- actions
 
@@ -144,6 +135,13 @@ class Editor(Panel, Generic[SheetType]):
 
     def _read_again(self) -> None:
         self._grid.notify(self.read_again())
+
+    def _discard(self) -> None:
+        self._grid.notify(self.sheet.discard())
+
+    def _button(self, label: str, act: Callable[[], None], hint: str, style: str = "") -> Any:
+        """A button whose refusal is one line below the grid."""
+        return self._controls.button(label, partial(self._try, act), style=style, hint=hint)
 
     def _plan(self) -> None:
         if refused := self.sheet.refused():
@@ -223,9 +221,8 @@ class QuotaEditor(Editor[QuotaSheet]):
         self._read, self._answer = read, why
 
     def _parts_below(self) -> Sequence[Any]:
-        self._new = self._controls.text(
-            "user=alice client-id=<default>", width="24em", label="add", act=lambda words: self._try(self._add)
-        )
+        add, example = (lambda words: self._try(self._add)), "user=alice client-id=<default>"
+        self._new = self._controls.text(example, width="24em", label="add", act=add)
         return [self._new]
 
     def read_again(self) -> Result:

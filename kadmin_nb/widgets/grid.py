@@ -70,13 +70,8 @@ class Grid(anywidget.AnyWidget):
         self._epoch, self._arrangement = 0, Arrangement()
         self.focused: Callable[[str, str], None] = lambda key, column: None
         self.why: Callable[[], None] = lambda: None
-        super().__init__(
-            columns=[asdict(column) for column in sheet.columns],
-            label=sheet.label,
-            legend=sheet.legend,
-            height=height,
-            first_page=self._page(0, PAGE_ROWS),
-        )
+        columns, page = [*map(asdict, sheet.columns)], self._page(0, PAGE_ROWS)
+        super().__init__(columns=columns, label=sheet.label, legend=sheet.legend, height=height, first_page=page)
         in_order(self).on_msg(self._received)
         sheet.watch(self.refresh)
 
@@ -126,6 +121,7 @@ class Grid(anywidget.AnyWidget):
             self.notify(Result(exc.in_one_line(), ok=False))
 
     def _act(self, message: messages.Message) -> None:
+        sheet = self._sheet
         match message:
             case messages.Hello():
                 window = messages.Window(message.view, 0, PAGE_ROWS)
@@ -138,30 +134,23 @@ class Grid(anywidget.AnyWidget):
                 self._keep(message)
                 self._answer(message)
             case messages.Sort():
-                if message.column and message.column not in {c.name for c in self._sheet.columns if c.is_sortable}:
+                if message.column and message.column not in {c.name for c in sheet.columns if c.is_sortable}:
                     raise UsageError(f"rows cannot be sorted by {message.column}")
                 self.arrange(column=message.column or None, descending=message.descending)
             case messages.Focus():
                 self.focused(self._with_whole_key(message).key, message.column)
             case messages.Why():
                 self.why()
-            case _:
-                self.notify(self._change(message))
-
-    def _change(self, message: messages.Change) -> Result:
-        match message:
             case messages.Discard():
-                return self._sheet.discard(selected(self._sheet, self._with_whole_key(message)))
+                self.notify(sheet.discard(selected(sheet, self._with_whole_key(message))))
             case messages.Edit():
-                return self._sheet.edit([*map(self._with_whole_key, message.cells)])
+                self.notify(sheet.edit([*map(self._with_whole_key, message.cells)]))
             case messages.Block():
-                return self._sheet.edit(pasted(self._sheet, self._with_whole_key(message)))
+                self.notify(sheet.edit(pasted(sheet, self._with_whole_key(message))))
             case messages.Fill():
-                return self._sheet.edit(filled_down(self._sheet, self._with_whole_key(message)))
-            case messages.Undo():
-                return self._sheet.undo()
-            case messages.Redo():
-                return self._sheet.redo()
+                self.notify(sheet.edit(filled_down(sheet, self._with_whole_key(message))))
+            case messages.Undo() | messages.Redo():
+                self.notify(sheet.undo() if isinstance(message, messages.Undo) else sheet.redo())
 
     def _keep(self, window: messages.Window) -> None:
         """Note what a view shows; the view that was silent for longest goes where there are too many."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import KadminError
+from ..errors import UsageError
 from ..frames.blocks import NAME, NUMBER
 from ..model.changes import DELETE, SET, Change, Edit
 from ..model.entity import Entity
@@ -28,7 +28,7 @@ from ..resolution.rules import Effective, Name, Stored, entity_at, reaches, reso
 from ..resolution.shadows import comes_first
 from .quota_table import Peaks, QuotaTable, QuotaTarget, StoredQuotas, keys_of
 from .sheet import SHADOWED, Arrangement, CellEditor, CellText, Column, Mark, Result
-from .staged_sheet import CellState, Judgement, Refused, ShownState, StagedSheet, verdict
+from .staged_sheet import Judgement, Refused, ShownState, StagedSheet, verdict
 
 ENTITY = "entity"
 
@@ -64,6 +64,7 @@ class QuotaCell:
     state: ShownState = None
     limits: Stored = field(default_factory=dict)
     peaks: Peaks = field(default_factory=dict)
+    is_secret = False
 
     @property
     def old(self) -> str:
@@ -105,17 +106,14 @@ class QuotaCell:
         """True if an entity of its type cannot have the key."""
         return QUOTAS.misfit(Edit(SET, self.entity, self.key)) is not None
 
-    def read(self, text: str) -> CellState:
-        """The edit that a typed text means, or its refusal; None where it says what is stored."""
+    def read(self, text: str) -> Edit | None:
+        """The edit that a typed text means; None where it says what is stored."""
         if not text.strip():
             return None if self.stored is None else Edit(DELETE, self.entity, self.key)
-        try:
-            value = parse_value(self.key, text.strip())
-        except KadminError as exc:
-            return Refused(text, exc.in_one_line())
+        value = parse_value(self.key, text.strip())
         edit = Edit(SET, self.entity, self.key, text_of(value))
         if misfit := QUOTAS.misfit(edit):
-            return Refused(text, misfit.message or misfit.code)
+            raise UsageError(misfit.message or misfit.code)
         return None if value == self.stored else edit
 
     def mark(self, row: int, column: int) -> Mark | None:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UsageError
+from ..errors import KadminError, UsageError
 from ..frames.views import counted_nouns
 from ..model.changes import Change, Edit, Target
 from ..model.configurable import Configurable
@@ -93,8 +93,18 @@ class Cell(Protocol):
     def text(self) -> str:
         """The text of the cell."""
 
-    def read(self, text: str) -> CellState:
-        """The edit that a typed text means, or its refusal; None where it says what is stored."""
+    @property
+    def is_secret(self) -> bool:
+        """True if a text that is typed there may not be kept."""
+
+    def read(self, text: str) -> Edit | None:
+        """The edit that a typed text means; None where it says what is stored.
+
+        Raises
+        ------
+        KadminError
+            It does not fit.
+        """
 
     def mark(self, row: int, column: int) -> Mark | None:
         """Its mark, where it has one."""
@@ -324,7 +334,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         with self._lock:
             texts = {target: cell.text for target, cell in self._known(cells)}
             stored = self._stored_cells([*texts])
-            states = {t: cell.read(text) for (t, text), cell in zip(texts.items(), stored, strict=True)}
+            states = {t: _read(cell, text) for (t, text), cell in zip(texts.items(), stored, strict=True)}
             self._do(states)
         self._changed()
         return _result(states)
@@ -443,6 +453,14 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
     def _changed(self) -> None:
         """Tell those who watch; never under our lock, as they have locks of their own."""
         self._listeners.tell()
+
+
+def _read(cell: Cell, text: str) -> CellState:
+    """The edit that a typed text means, or its refusal."""
+    try:
+        return cell.read(text)
+    except KadminError as exc:
+        return Refused("" if cell.is_secret else text, exc.in_one_line())
 
 
 def _result(states: States[Whose]) -> Result:

@@ -105,8 +105,6 @@ class TableSheet(Sheet):
         return self._texts[name]
 
     def _sorted(self, name: str, descending: bool) -> np.ndarray:
-        if name not in self._parts:
-            raise UsageError(f"rows cannot be sorted by {name}")
         keys = pa.table({str(number): key for number, key in enumerate(self._sort_keys(name))})
         order = [(key, "descending" if descending else "ascending") for key in keys.column_names]
         return np.asarray(pc.sort_indices(keys, sort_keys=order))  # nulls last, in either order
@@ -222,7 +220,6 @@ def _searched(table: pa.Table, title: str) -> Iterable[Any]:
         grid.arrange(words=words)
         grid.notify(Result(f"{len(rows):,} of {total:,} rows"))
 
-    box = controls.text("any part of what a row shows", width="24em", label="search", act=search)
-    box.continuous_update = True
+    box = controls.text("any part of what a row shows", width="24em", label="search", act=search, live=True)
     grid.focused = lambda key, column: focus.show(rows.whole(key, column))
     return box, grid, focus

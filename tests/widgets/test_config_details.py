@@ -103,11 +103,3 @@ def test_a_terminal_gets_the_table_and_no_secret() -> None:
     assert text.splitlines()[0] == f"{len(Sheet('topic=orders', 'broker=1').sheet)} configs"
     assert "86400000 (1 d)" in text
     assert "stored-canary" not in text
-
-
-def test_the_store_of_a_broker_says_which_line_sends_it_again() -> None:
-    """I typed the location of the renewed key store again, and nothing was staged: it is what stood there."""
-    sheet = Sheet("broker=1", kafka=kafka_with({("broker=1", "ssl.keystore.location"): "/keys/broker.p12"}))
-    text = remarks(sheet, "broker=1 ssl.keystore.location")
-    assert "%kconfig set ssl.keystore.location=/keys/broker.p12 broker=1 --again --apply" in text
-    assert "--again" not in remarks(sheet, "broker=1 log.retention.ms")
