@@ -25,7 +25,7 @@ class Bins:
         start, end = (ends[name].cast(pa.int64())[0].as_py() if len(ends) else None for name in ("start", "end"))
         if start is None or end is None:
             return None
-        shortest = _window_length(frame, first, last)
+        shortest = _window_length(frame, first, last) if first != last else 0
         end += not shortest
         steps = (step * SECOND for step in STEPS)
         step = next((step for step in steps if step >= shortest and (end - start) // step < most), 0)
@@ -60,9 +60,7 @@ class Bins:
 
 
 def _window_length(frame: Frame, first: str, last: str) -> int:
-    """The length of one of the windows, as many have it; 0 of moments."""
-    if first == last:
-        return 0
+    """The length of one of the windows, as many have it."""
     window, _ = largest(frame, (first, last), {"rows": ("count", first)}, 1)
     start, end = (window[name].cast(pa.int64())[0].as_py() for name in (first, last))
     return int(end - start)

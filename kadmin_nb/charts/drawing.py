@@ -41,9 +41,8 @@ def layered(title: str, remarks: Iterable[str], *layers: Any, **properties: Any)
     """These layers, the first at the bottom, under the finding and the lines on what is not shown."""
     register(alt.TopLevelMixin)
     finding, smaller = as_text(title), [line for remark in remarks for line in wrap(as_text(remark), 100)]
-    text = alt.TitleParams(
-        text=wrap(finding, 75), anchor="start", frame="bounds", **({"subtitle": smaller} if smaller else {})
-    )
+    below = smaller or alt.Undefined
+    text = alt.TitleParams(text=wrap(finding, 75), subtitle=below, anchor="start", frame="bounds")
     return alt.layer(*layers).properties(**{"title": text, "description": OURS + finding, "width": WIDTH, **properties})
 
 
@@ -60,9 +59,7 @@ def names(field: str) -> Any:
 
 def legend(title: str | None = None, **more: Any) -> Any:
     """A legend above the chart."""
-    return alt.Legend(
-        **{"orient": "top", "title": title, "symbolOpacity": 1, "labelLimit": 300, "columnPadding": 24, **more}
-    )
+    return alt.Legend(orient="top", title=title, symbolOpacity=1, labelLimit=300, columnPadding=24, **more)
 
 
 def over_time(field: str, bins: Bins) -> Any:

@@ -11,16 +11,12 @@ import pyarrow as pa
 from ..frames import schemas
 from ..frames.meanings import RUNGS, limit, word
 from ..frames.relational import checked, each_once, in_arrow, largest, members
-from .labels import LETTER, beside, clients, count_of, distinct, head, height, key_order, part_of, short
+from .labels import COLUMN, LETTER, Row, beside, clients, count_of, distinct, head, height, key_order, part_of, short
 
 MOST_CLIENTS, MOST_ROWS, MOST_KEYS = 500, 40, 6
 """Clients, rows of clients with the same limits, and keys that a chart has at most."""
 
-COLUMN = 120
-"""Pixels of a column of limits at least; names may have what is left of a picture."""
-
 _CELL_COLUMNS = ("user", "client_id", "key", "value", "level")
-Cell = dict[str, Any]
 Limits = tuple[tuple[float | None, str | None] | None, ...]
 """The value and the level of each key; None where the frame has no row."""
 
@@ -96,7 +92,7 @@ def _from_highest(limits: Limits) -> list[tuple[float, str]]:
     return [(-inf if value is None else -value, place) for value, place in found]
 
 
-def _cells(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> Iterator[Cell]:
+def _cells(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> Iterator[Row]:
     """A cell per row and key; also those without a limit."""
     from .drawing import INK
 
@@ -116,7 +112,7 @@ MOST_NAMES = 8
 _MISSING = {"state": "not resolved", "text": "–"}
 
 
-def _cell(key: str, value: float | None, level: str | None, values: Sequence[float | None]) -> Cell:
+def _cell(key: str, value: float | None, level: str | None, values: Sequence[float | None]) -> Row:
     cell = {"text": limit(key, value), "level": word(level), "number": RUNGS.get(level or "", "")}
     if value is None:
         return {**cell, "state": "unlimited", "level": None}
@@ -126,7 +122,7 @@ def _cell(key: str, value: float | None, level: str | None, values: Sequence[flo
     return {**cell, "state": "limited", "height": round(place, 3), "ink": "white" if place < 0.45 else "black"}
 
 
-def _unlimited_finding(by_key: list[Cell]) -> str:
+def _unlimited_finding(by_key: list[Row]) -> str:
     """The key that most clients are without a limit of, where there is one."""
     free = max(by_key, key=lambda row: row["rows"] - row["limited"])
     count = free["rows"] - free["limited"]
@@ -136,7 +132,7 @@ def _unlimited_finding(by_key: list[Cell]) -> str:
     return f"{count:,} of {count_of(free['rows'], 'client')} {verb} unlimited in {short(free['key'])}"
 
 
-def _heatmap(cells: list[Cell]) -> list[Any]:
+def _heatmap(cells: list[Row]) -> list[Any]:
     from .drawing import INK, VERMILLION, alt, base, names
 
     axis = alt.Axis(orient="top", labelAngle=0, labelFontWeight="bold", ticks=False, domain=False)

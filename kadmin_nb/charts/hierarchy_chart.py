@@ -15,17 +15,13 @@ from ..frames.views import counted_nouns
 from ..model.levels import LEVEL_NAMES, LEVELS_BY_NAME
 from ..resolution.shadows import COMES_BEFORE
 from ..resolution.tree import tree
-from .labels import LETTER, PICTURE, count_of, head, height, key_order, part_of, short
+from .labels import COLUMN, LETTER, PICTURE, Row, count_of, head, height, key_order, part_of, short
 
 MOST_USERS, MOST_OF_USERS, MOST_NAMES, MOST_KEYS = 10, 40, 6, 5
 """Users, their entities, names at another level, and keys that a chart has at most."""
 
-COLUMN = 120
-"""Pixels of a column of limits at least; names may have what is left of a picture."""
-
 _COLUMNS = ("entity", "level", "user", "client_id", "ip", "key", "value")
 _NAMED = ("USER", "DEFAULT_CLIENT_OF_USER", "CLIENT_OF_USER", "CLIENT_OF_DEFAULT_USER", "CLIENT")
-Row = dict[str, Any]
 
 
 def hierarchy(quotas: Any) -> Any:

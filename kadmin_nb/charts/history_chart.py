@@ -74,8 +74,7 @@ def _signed_bars(counted: list[dict[str, Any]], bins: Bins) -> list[Any]:
     whole = [*range(min(ends), max(ends) + 1)]
     axis = alt.Axis(format=",d", tickCount=6, values=whole if len(whole) < 10 else alt.Undefined)
     y = alt.Y("sum(rows):Q", title="changes: removed below 0", axis=axis, scale=alt.Scale(nice=False))
-    bars = base(rows).mark_bar(stroke=None).encode(
-        x=over_time("from", bins), x2="to", y=y, tooltip=["state:N", "sum(rows):Q"],
-        color=alt.Color("state:N", scale=states, legend=legend()),
-    )  # fmt: skip
+    colour = alt.Color("state:N", scale=states, legend=legend())
+    bars = base(rows).mark_bar(stroke=None).encode(x=over_time("from", bins), x2="to", y=y, color=colour,
+                                                   tooltip=["state:N", "sum(rows):Q"])  # fmt: skip
     return [bars, base([{"zero": 0}]).mark_rule(color=INK, opacity=0.6).encode(y="zero:Q")]

@@ -17,8 +17,11 @@ from ..frames.meanings import client
 from ..frames.views import counted_nouns
 from ..model.quota_keys import HEADS, USER_CLIENT_KEYS
 
-PICTURE, LETTER = 900, 7.2
-"""Pixels of a picture with its names, and of a letter."""
+PICTURE, COLUMN, LETTER = 900, 120, 7.2
+"""Pixels of a picture with its names, of a column of limits at least, and of a letter."""
+
+Row = dict[str, Any]
+"""What is drawn of something, or was read for it."""
 
 
 def as_text(text: str) -> str:

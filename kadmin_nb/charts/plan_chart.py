@@ -11,16 +11,12 @@ from typing import Any
 from ..frames import schemas
 from ..frames.meanings import UNLIMITED, in_unit
 from ..frames.relational import checked, in_arrow, names_of, taken
-from .labels import count_of, distinct, head, part_of, short
+from .labels import Row, count_of, distinct, head, part_of, short
 
 MOST_CHANGES, LONGEST_NAME = 40, 120
 """Changes that a chart has at most, and characters of a name."""
 
 EFFECTS = ("lower", "higher", "newly set", "removed")
-
-
-Change = dict[str, Any]
-"""What is drawn of a change: its name and text, its effect, and what applies after as a multiple of before."""
 
 
 def plan(plan: Any) -> Any:
@@ -70,7 +66,7 @@ def plan(plan: Any) -> Any:
     return layered(finding, remarks, *_layers(drawn), width=width_beside(drawn, "change"))
 
 
-def _number_change(row: dict[str, Any]) -> Change | None:
+def _number_change(row: Row) -> Row | None:
     """The change of a row, where what applies before and after can be drawn."""
     before, after = _applying(row, "old", "applies_before"), _applying(row, "after", "applies_after")
     (old, old_text), (new, new_text) = before, after
@@ -86,7 +82,7 @@ def _number_change(row: dict[str, Any]) -> Change | None:
 NOTHING = ("not set", UNLIMITED)
 
 
-def _applying(row: dict[str, Any], own: str, applies: str) -> tuple[float | None, str]:
+def _applying(row: Row, own: str, applies: str) -> tuple[float | None, str]:
     """The number that is set, or that applies where none is, and its text."""
     value = row[own] if row[own] is not None else row.get(applies)
     if value is None or value == UNLIMITED:
@@ -104,7 +100,7 @@ def _positive(text: str | None) -> float | None:
     return number if isfinite(number) and number > 0 else None
 
 
-def _largest_of_each(changes: list[Change]) -> list[Change]:
+def _largest_of_each(changes: list[Row]) -> list[Row]:
     """The largest of each effect in turns, so that thousands of removals do not hide what is lowered."""
     by_size = sorted(changes, key=lambda change: (-abs(log(change["factor"])), change["change"]))
     turns = zip_longest(*([change for change in by_size if change["effect"] == effect] for effect in EFFECTS))
@@ -112,7 +108,7 @@ def _largest_of_each(changes: list[Change]) -> list[Change]:
     return sorted(chosen, key=lambda change: EFFECTS.index(change["effect"]))
 
 
-def _layers(rows: Sequence[Change]) -> list[Any]:
+def _layers(rows: Sequence[Row]) -> list[Any]:
     from .drawing import (
         BLUE,
         GREEN,

@@ -92,14 +92,15 @@ def bundle(chart: Any) -> dict[str, Any]:
 
 def write(chart: Any, place: Path) -> None:
     """The chart into a file whose ending is .svg, .png, .html (an image in it) or .json (Vega-Lite)."""
-    writers: Mapping[str, Callable[[Any], str | bytes]] = {
-        ".svg": svg, ".png": png, ".html": _page, ".json": lambda one: str(one.to_json())
-    }  # fmt: skip
-    files.write(place, writers[place.suffix](chart))
+    files.write(place, _WRITERS[place.suffix](chart))
 
 
 def _page(chart: Any) -> str:
     return f'<!DOCTYPE html>\n<meta charset="utf-8">\n{_html(chart)}\n'
+
+
+_WRITERS: Mapping[str, Callable[[Any], str | bytes]] = {".svg": svg, ".png": png, ".html": _page,
+                                                        ".json": lambda chart: str(chart.to_json())}  # fmt: skip
 
 
 def _specification(chart: Any, ground: str) -> dict[str, Any]:

@@ -29,14 +29,13 @@ from ..frames.relational import (
 from ..model.figures import milliseconds, percent, seconds
 from ..usage.limits_used import UNWATCHED_AFTER, used_of_buckets
 from .bins import Bins
-from .labels import beside, count_of, part_of, uses
+from .labels import Row, beside, count_of, part_of, uses
 
 MOST_LIMITS, MOST_WINDOWS, MOST_BARS = 6, 80, 30
 """Limits, and points in time of each, or bars of a backtest, that a chart has at most."""
 
 _BUCKET = ("bucket_user", "bucket_client_id", "key")
 _whose = itemgetter(*_BUCKET)
-Row = dict[str, Any]
 
 
 def usage(usage: Any, quotas: Any = None) -> Any:

@@ -51,18 +51,8 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-_SHOWN_COLUMNS = (
-    "cluster_id",
-    "entity",
-    "level",
-    "user",
-    "client_id",
-    "ip",
-    "resource",
-    "resource_type",
-    "resource_name",
-    "key",
-)
+_SHOWN_COLUMNS = ("cluster_id", "entity", "level", "user", "client_id", "ip",
+                  "resource", "resource_type", "resource_name", "key")  # fmt: skip
 """Columns whose cells a message may repeat; a cell of any other may be a secret."""
 
 TEXT_COLUMNS = tuple(name for name in _SHOWN_COLUMNS if name != "resource_name")

@@ -485,7 +485,6 @@ PARTS = {
     "supported_keys": Part("keys", ("keys",), _each(lambda keys: ", ".join(keys or ()), "keys")),
     "what_was_done": Part("what was done", ("kind", "rows", "details"), what_was_done, PROSE),
     "change": Part("", ("change",), lambda table: values_of(table, "change"), SIGN),
-    "changed": Part("who", ("resource",), lambda table: values_of(table, "resource"), NAME),
     "applies_before": Part("before", _OF_KEYS, _applying("applies_before"), NUMBER),
     "applies_after": Part("after", _OF_KEYS, _applying("applies_after"), NUMBER),
     "change_note": Part("note", ("note", "falls_back_to", "clients"), _change_note, PROSE),

@@ -374,7 +374,7 @@ class FOLLOWERS(Frame):
 class PLAN(Frame, key="row"):
     """One row per change, before and after."""
 
-    shown = "change! changed! short_key! applies_before! applies_after! change_note"
+    shown = "change! resource! short_key! applies_before! applies_after! change_note"
     columns = "row kind:text op resource key old wanted after old_known level:text? validated note"
     op = Field(TEXT, look=BADGE)
     after = Field(TEXT, "what will be stored", unit=OF_KEY, null=True)
@@ -393,7 +393,7 @@ class OUTCOMES(PLAN):
     """PLAN plus what became of each row."""
 
     shown = (
-        "change! changed! short_key! applies_before! applies_after! state! error! message! "
+        "change! resource! short_key! applies_before! applies_after! state! error! message! "
         "brokers_agreeing brokers lag_ms"
     )
     columns = "state error message? brokers_agreeing brokers:whole?"

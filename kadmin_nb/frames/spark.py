@@ -20,7 +20,7 @@ from .. import databricks
 from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageError, printable
 from ..jars import Release
 from . import schemas
-from .frame import Frame
+from .frame import DAY, MOMENT, Frame
 from .given_frames import plain, table_of
 from .spark_settings import MASTER, PYTHON, REMOTE, SUBMITTED, Setting, spark_settings
 
@@ -543,18 +543,10 @@ def _with_delta(settings: Mapping[str, Setting], is_local: bool) -> dict[str, st
 
 
 _ARROW_TYPES = {
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "decimal": pa.float64(),
-    "string": pa.string(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "date": pa.date32(),
-    "void": pa.null(),
-}
+    "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(), "void": pa.null(),
+    "float": pa.float32(), "double": pa.float64(), "decimal": pa.float64(), "string": pa.string(),
+    "timestamp": MOMENT, "date": DAY,
+}  # fmt: skip
 
 _LOG = Path(__file__).with_name("spark-log4j2.properties")
 _SETTINGS = {
