@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from pathlib import Path
 
 from kadmin_nb.admin.wire_kinds import _quotas_request
 from kadmin_nb.cluster import Cluster
@@ -51,5 +53,18 @@ def recorded(cluster: Cluster) -> bytes:
 
 def config_command(bootstrap: str, *words: str) -> list[str]:
     """The command line that `kafka-configs.sh` runs, with its JVM options, without the shell script's own start."""
-    main = ["-cp", find_jars().classpath, "kafka.admin.ConfigCommand", "--bootstrap-server", bootstrap]
-    return [str(find_java().command), *JVM_OPTIONS, *main, *words]
+    return _java(find_jars().classpath, "kafka.admin.ConfigCommand", "--bootstrap-server", bootstrap, *words)
+
+
+def _java(classpath: str, *words: object) -> list[str]:
+    return [str(find_java().command), *JVM_OPTIONS, "-cp", classpath, *map(str, words)]
+
+
+PEERS = Path(__file__).parent / "peers" / "classes"
+
+
+def java_peer(name: str, *words: object) -> list[float]:
+    """CPU seconds of each round of a program of `peers` in one JVM; the first has the JVM's start."""
+    command = _java(os.pathsep.join([find_jars().classpath, str(PEERS)]), name, *words)
+    printed = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout
+    return [float(line.split()[0]) for line in printed.splitlines()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 import subprocess
 import threading
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from benchmarks.fleet import config_command
+from benchmarks.fleet import config_command, java_peer
 from benchmarks.journals import own_journals
 from benchmarks.timing import Row, ratio, row, seconds
 from kadmin_nb.admin.ports import Quotas
@@ -23,6 +24,8 @@ from kadmin_nb.plans.observed_state import exactly
 from kadmin_nb.plans.plan import Plan
 
 CHANGES, BATCH, CALLS, MANY = 10_000, 5_000, 10, 100_000
+OF_JAVA, COLD, WARM, ROUNDS = 40_000, 1.2, 2.0, 4
+"""Changes that a Java program makes through Kafka's Admin, in one JVM, and the CPU that a plan may take of its own."""
 BYTES_A_CHANGE = 16_000
 """The most that a change of a large plan may take, at its peak, of this process."""
 
@@ -37,6 +40,7 @@ def run(full: bool = False) -> list[Row]:
         locked = [_plan(cluster, n * 10.0 + 3, lock=True) for n in rounds]
         again = _again(cluster)
         tool = _tool(kafka.bootstrap)
+        beside_java = _beside_java(cluster, kafka.bootstrap)
         few = [_costs(cluster, n * 10.0 + 7, CHANGES) for n in rounds]
         many = _costs(cluster, 500.0, MANY)
     mine, bare = statistics.median(ours), statistics.median(reference)
@@ -47,6 +51,7 @@ def run(full: bool = False) -> list[Row]:
         row(
             "the same with the lease", statistics.median(locked), bare, ratio(locked, reference), 2.0, "taken, renewed"
         ),
+        *beside_java,
         *_growth(few, many),
         row(f"peak memory of {MANY:,} changes, bytes a change", many.memory, 0, many.memory, BYTES_A_CHANGE),
         row("alters sent by applying it again", again[0], 0, again[0], 0, f"and {again[1]} describe"),
@@ -58,6 +63,26 @@ def run(full: bool = False) -> list[Row]:
             1.0,
             f"{rate / theirs:,.0f} times as many: {rate:,.0f}/s verified, {theirs:.2f}/s over {CALLS} calls",
         ),
+    ]
+
+
+def _beside_java(cluster: Cluster, bootstrap: str) -> list[Row]:
+    """CPU of this process beside that of a JVM that describes, validates, alters and describes until all is seen."""
+    ours = []
+    for number in range(ROUNDS):
+        gc.collect()
+        before = time.process_time()
+        _planned(cluster, 600.0 + number, OF_JAVA).apply().raise_for_errors()
+        ours.append(time.process_time() - before)
+    cold, *warm = java_peer("QuotaChanges", bootstrap, OF_JAVA, ROUNDS, 700)
+    mine, theirs = statistics.median(ours), statistics.median(warm)
+    figure, note = (
+        f"plan of {OF_JAVA:,} changes, CPU / Java's Admin in one JVM",
+        "with journal and lease; at one broker",
+    )
+    return [
+        row(f"{figure}, with its start", mine, cold, mine / cold, COLD, note),
+        row(f"{figure}, warm", mine, theirs, mine / theirs, WARM, f"{note}; median of {ROUNDS - 1} rounds"),
     ]
 
 
