@@ -264,7 +264,7 @@ class Change(_KeyOfTarget):
     @property
     def is_refused(self) -> bool:
         """True if the broker's validation refused it, whoever applies it."""
-        return self.has_refusal and not self.lacks_right
+        return isinstance(self.validated, Refusal) and self.validated.kind is not NotAuthorized
 
     @property
     def lacks_right(self) -> bool:

@@ -193,8 +193,11 @@ def named(kind: str, value: object) -> Part:
 
 def _in_order(parts: Iterable[tuple[str, Part]]) -> tuple[tuple[str, Part], ...]:
     several = tuple(parts)
-    is_in_order = len(several) == 1 or (len(several) == 2 and several[0][0] == TYPES[0])
-    return several if is_in_order else tuple(sorted(several, key=_sort_key))
+    if len(several) == 1 or (len(several) == 2 and several[0][0] == TYPES[0]):
+        return several
+    if len(several) == 2 and several[1][0] == TYPES[0]:  # as brokers answer
+        return several[::-1]
+    return tuple(sorted(several, key=_sort_key))
 
 
 def _sort_key(part: tuple[str, Part]) -> tuple[int, str]:

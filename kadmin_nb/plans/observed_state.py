@@ -97,7 +97,7 @@ class ObservedState:
 
     def absence(self, resource: Configurable) -> Refusal | None:
         """The refusal of a resource that does not exist; None of one that exists, or that could not be read."""
-        failed = self.errors.get(resource)
+        failed = self.errors.get(resource) if self.errors else None
         return failed if failed and kind_of(failed.code) is NotFound else None
 
     def refuse_unreadable(self, targets: Iterable[Target]) -> None:
@@ -123,16 +123,18 @@ FEW = 8
 """Entities up to which exact filters are cheaper than describing everything."""
 
 
-def add_quotas(state: ObservedState, kafka: Kafka, entities: Collection[Entity], look: LookOptions) -> None:
+def add_quotas(state: ObservedState, kafka: Kafka, entities: Iterable[Entity], look: LookOptions) -> None:
     """Add the current quotas of these entities to an observed state."""
-    if look.whole or len(entities) > FEW:
+    by_text = {str(entity): entity for entity in entities}
+    if look.whole or len(by_text) > FEW:
         table = kafka.quotas.describe(node=look.node, timeout=look.time_left())
         state.quotas = table
     else:
         table = pa.concat_tables(
-            kafka.quotas.describe(exactly(e), strict=True, node=look.node, timeout=look.time_left()) for e in entities
+            kafka.quotas.describe(exactly(e), strict=True, node=look.node, timeout=look.time_left())
+            for e in by_text.values()
         )
-    state.values.update(quota_values(table, entities))
+    state.values.update(quota_values(table, by_text))
 
 
 def exactly(entity: Entity) -> list[Component]:
@@ -140,15 +142,13 @@ def exactly(entity: Entity) -> list[Component]:
     return [Component(kind, DEFAULT_MATCH if name is None else EXACT, name) for kind, name in entity.wire()]
 
 
-def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, ObservedValue]:
-    """The rows of a QUOTAS table for these entities."""
-    by_text = {str(entity): entity for entity in entities}
+def quota_values(table: pa.Table, by_text: Mapping[str, Entity]) -> dict[Target, ObservedValue]:
+    """The rows of a QUOTAS table for these entities, each by its text."""
     table = table.filter(pc.is_in(table["entity"], pa.array(by_text, pa.string())))
     found = map(by_text.__getitem__, table["entity"].to_pylist())
     keys = table["key"].cast(pa.string())  # read as the dictionary that it is, it takes forty times as long
-    return dict(
-        zip(zip(found, keys.to_pylist(), strict=True), map(ObservedValue, _texts_of(table["value"])), strict=True)
-    )
+    targets = zip(found, keys.to_pylist(), strict=True)
+    return dict(zip(targets, map(ObservedValue, _texts_of(table["value"])), strict=True))
 
 
 def _texts_of(values: pa.ChunkedArray) -> Iterable[str]:

@@ -56,7 +56,8 @@ def dangers(changes: Sequence[Change], state: ObservedState) -> Iterator[Finding
     if not for_everyone and not emptying:
         return  # as in most plans
     everyones = {*_CLIENTS, *_ADDRESSES}
-    observed = state.values if state.quotas is None else quota_values(state.quotas, everyones)
+    by_text = {str(entity): entity for entity in everyones}
+    observed = state.values if state.quotas is None else quota_values(state.quotas, by_text)
     current_limits = {target: now.value for target, now in observed.items() if target[0] in everyones}
     before = {**current_limits, **{change.target: change.old for change in quotas}}
     after = {**current_limits, **{change.target: change.after for change in quotas}}

@@ -65,14 +65,14 @@ class QuotaChanges(ChangeKind):
         return Edit(SET, entity, key, text_of(parse_value(key, value)))
 
     def read(self, kafka: Kafka, targets: Collection[Target], state: ObservedState, look: LookOptions) -> None:
-        add_quotas(state, kafka, {_entity(resource) for resource, _ in targets}, look)
+        add_quotas(state, kafka, (_entity(resource) for resource, _ in targets), look)
 
     def misfit(self, change: Edit | Change) -> Refusal | None:
         known = find(change.key)
         if known is None or change.op != SET:
             return None
         kind = next((kind for kind, _ in _entity(change.resource).parts if kind not in known.entities), None)
-        takes = [key.name for key in QUOTA_KEYS if kind in key.entities]
+        takes = kind and [key.name for key in QUOTA_KEYS if kind in key.entities]
         return Refusal("INVALID_REQUEST", f"{kind}=… takes {', '.join(takes)}") if takes else None
 
     def known_keys(self, edit: Edit, state: ObservedState) -> Sequence[str] | None:
