@@ -45,7 +45,7 @@ def run(full: bool = False) -> list[Row]:
             _throughput(config, 25 if full else 15),
             _flip_under_load(config),
             *_refreshes(relay, kafka, 1_000 if full else 100),
-            _first_fetch(config, 15 if full else 9),
+            _first_fetch(config, 400 if full else 150),
         ]
 
 
@@ -162,7 +162,11 @@ def _settings(port: int, number: int):
 
 
 def _first_fetch(config: dict[str, str], rounds: int) -> Row:
-    """A client that was just made asks for the entries, or for metadata."""
+    """A client that was just made asks for the entries, or for metadata.
+
+    librdkafka's first question takes 2 ms or 54, by luck: it looks each 50 ms whether it is connected. So the sums are
+    compared, over many rounds.
+    """
     entity = client_settings(config, {"kadmin.user": USER}).entity
 
     def metadata() -> None:
@@ -170,9 +174,12 @@ def _first_fetch(config: dict[str, str], rounds: int) -> Row:
             client.list_topics(CONFIGS_TOPIC, 10)
 
     ours, theirs = interleaved([lambda: ConfigReader(entity).read(config, 10), metadata], rounds)
-    note = f"each by a new client, with its connections; {ENTRIES:,} entries are read; medians, and so is the ratio"
-    medians = statistics.median(ours), statistics.median(theirs)
-    return row("first fetch / metadata request", *medians, ratio(ours, theirs), BY_METADATA, note)
+    means, fastest = (statistics.mean(ours), statistics.mean(theirs)), (min(ours) * 1000, min(theirs) * 1000)
+    note = (
+        f"each by a new client, with its connections; {ENTRIES:,} entries are read; means of {rounds}; "
+        f"the fastest {fastest[0]:.0f} / {fastest[1]:.0f} ms"
+    )
+    return row("first fetch / metadata request", *means, means[0] / means[1], BY_METADATA, note)
 
 
 @dataclass

@@ -37,7 +37,11 @@ class Document:
     def encode(self) -> bytes:
         """The canonical text."""
         names = _checks_of(cast(Hashable, type(self)))
-        return documents.to_json({"v": VERSION, **{name: getattr(self, name) for name in names}}).encode()
+        return documents.texts_to_json({"v": VERSION, **{name: getattr(self, name) for name in names}}).encode()
+
+    @staticmethod
+    def _values(document: bytes) -> Any:
+        return documents.from_json(str(document, "utf-8"))
 
     @classmethod
     def decode(cls, document: bytes | None) -> Self | None:
@@ -45,7 +49,7 @@ class Document:
         if document is None or len(document) > MOST_BYTES:
             return None
         try:
-            values = documents.from_json(str(document, "utf-8"))
+            values = cls._values(document)
         except ValueError:
             return None
         is_ours = isinstance(values, dict) and _is_integer(values.get("v")) and values["v"] == VERSION
@@ -65,6 +69,7 @@ class DocumentKey(Document):
     """The key of a record: only its canonical text is read, as compaction knows no other."""
 
     __slots__ = ()
+    _values = staticmethod(documents.from_own_json)
 
     @classmethod
     def decode(cls, document: bytes | None) -> Self | None:
@@ -146,25 +151,29 @@ class Log(Generic[Key, Value]):
             self.passed_over += 1
         elif fields_ is None:
             self.newest.pop(names, None)
-        elif self._keeps(names):
+        else:
             self.newest[names] = fields_, offset, timestamp
 
     def _is_valid(self, names: Key, value: Value | None) -> bool:
-        return True
-
-    def _keeps(self, names: Key) -> bool:
         return True
 
 
 class ClientConfigLog(Log[ConfigKey, ConfigValue]):
     """The entries in CONFIGS_TOPIC; admins and clients read them by this alone.
 
-    Admins keep the entries of every entity; a client those of its own levels, which are `whose`.
+    Admins keep the entries of every entity; a client reads only those of its own levels, which are `whose`.
     """
 
     def __init__(self, whose: Collection[ClientEntity] | None = None) -> None:
         super().__init__(ConfigKey, ConfigValue)
-        self._whose = whose
+        keys = (ConfigKey(one.user, one.client_id, "").encode() for one in whose or ())
+        self._ends_of_keys = None if whose is None else [key.split(b'"key":""') for key in keys]
+
+    def take(self, key: bytes | None, value: bytes | None, offset: int, timestamp: int) -> None:
+        """Add the next record, unless its key is another client's: it has one text, whose ends tell whose it is."""
+        ends = self._ends_of_keys
+        if ends is None or (key and any(key.startswith(first) and key.endswith(last) for first, last in ends)):
+            super().take(key, value, offset, timestamp)
 
     def _is_valid(self, names: ConfigKey, value: ConfigValue | None) -> bool:
         """True of a tombstone, and of an entry that a client may take."""
@@ -173,9 +182,6 @@ class ClientConfigLog(Log[ConfigKey, ConfigValue]):
             return value is None or stored_value(names.key, value.value) == value.value
         except KadminError:
             return False
-
-    def _keeps(self, names: ConfigKey) -> bool:
-        return self._whose is None or ClientEntity(names.user, names.client_id) in self._whose
 
     @property
     def entries(self) -> dict[ClientEntity, dict[str, Entry]]:

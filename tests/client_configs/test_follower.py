@@ -205,7 +205,7 @@ def test_an_admin_sees_what_a_client_follows(broker, kafka) -> None:
     with kafka.connect() as cluster:
         port = cluster.port.client_configs
         reader.read(broker, 10)
-        before = reader.passed_over, int(mark(port.describe(), schemas.PASSED_OVER) or 0)
+        before = int(mark(port.describe(), schemas.PASSED_OVER) or 0)
         strange = [(b"", b""), (b"\xff\x00", VALUE), (b"[" * 5000, VALUE)]
         strange += [(key, VALUE) for key in STRANGE_KEYS] + [(GOOD, value) for value in STRANGE_VALUES]
         strange += [(GOOD, b""), (GOOD, b"\xff\x00"), (GOOD, b"acks=0"), (GOOD, VALUE + b" " * MOST_BYTES)]
@@ -217,9 +217,9 @@ def test_an_admin_sees_what_a_client_follows(broker, kafka) -> None:
         hint = cluster.configs.of_users("alice").hint
     write_entry(broker, "alice", "app", "acks", None)
     assert [(row["value"], row["revision"]) for row in table.to_pylist()] == [("1", revision)]
-    after = reader.passed_over, int(mark(table, schemas.PASSED_OVER))
-    assert [b - a for a, b in zip(before, after, strict=True)] == [len(strange)] * 2
-    assert (before[0], hint) == (before[1], f"{after[1]} records of the topic cannot be read and were skipped.")
+    after = int(mark(table, schemas.PASSED_OVER))
+    assert after - before == len(strange)
+    assert hint == f"{after} records of the topic cannot be read and were skipped."
 
 
 def test_a_strangers_topic_of_several_partitions_is_not_followed(empty) -> None:

@@ -146,3 +146,19 @@ def test_keys_of_clients_are_canonical_too(key):
     assert type(key).decode(key.encode()) == key
     assert type(key).decode(key.encode().replace(b":", b": ")) is None
     assert type(key).decode(key.encode().replace(b'"a"', b'"a","user":"a"')) is None
+
+
+NAMES = st.sampled_from(["alice", 'a"', '""', "\\", "ü", "a=b", "<default>", '","user":"alice'])
+
+
+@given(own=st.tuples(NAMES, NAMES), others=st.lists(st.tuples(NAMES, st.none() | NAMES), max_size=6))
+def test_a_client_reads_its_own_entries_among_those_of_others(own, others):
+    """A client whose name was the beginning of another's followed what was meant for that one."""
+    entity, everything = ClientEntity(*own), ClientConfigLog()
+    mine = ClientConfigLog(entity.levels)
+    for offset, target in enumerate([*others, own, (own[0], None)]):
+        one = record(offset, (*target, "acks"), "1")
+        for log in (everything, mine):
+            log.take(one.key, one.value, one.offset, one.timestamp)
+    wanted = {whose: values for whose, values in everything.values().items() if whose in entity.levels}
+    assert mine.values() == wanted != {}

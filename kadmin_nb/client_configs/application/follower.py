@@ -353,7 +353,7 @@ _READER = {
     "isolation.level": "read_committed",
     "auto.offset.reset": "earliest",
     "allow.auto.create.topics": False,
-    "fetch.wait.max.ms": 5,  # an end that was reached is told at once
+    "fetch.wait.max.ms": 0,  # an end that was reached is told at once
     "queued.max.messages.kbytes": 4096,
     "log_level": 0,  # what goes wrong is in the errors
 }
@@ -381,11 +381,6 @@ class ConfigReader:
         self._log = ClientConfigLog(entity.levels)
         self._mark: _Mark | None = None
         self._whole_at = 0.0
-
-    @property
-    def passed_over(self) -> int:
-        """Records that cannot be read, as an admin counts them: garbage, of another version, too large."""
-        return self._log.passed_over
 
     def read(self, connection: dict[str, Any], timeout: float) -> list[dict[str, Entry]]:
         """The entries, the narrowest level first, once the topic was read to its end.
