@@ -175,20 +175,15 @@ def _throttling(used: BucketUsage, limit: Effective) -> Throttling:
     assert last is not None
     is_that_of_now = last.limit.is_that_of(limit)
     is_known = used.has_history and UNKNOWN not in [one.level for one in then]
-    return Throttling(
-        last.longest_ms,
-        used.columns(limit.key).get("share_throttled") if is_that_of_now else None,
-        last.since,
-        last.utilisation,
-        last.has_unknown,
-        last.is_of_share,
-        last.until,
-        last.own_ms,
-        is_that_of_now if used.has_history and last.limit.level != UNKNOWN else None,
-        last.limit.value,
-        last.grew,
-        len(then) == 1 if is_known else None,
-    )
+    seen: dict[str, Any] = {name: getattr(last, name) for name in _SEEN}
+    share = used.columns(limit.key).get("share_throttled") if is_that_of_now else None
+    is_now = is_that_of_now if used.has_history and last.limit.level != UNKNOWN else None
+    same_limit = len(then) == 1 if is_known else None
+    return Throttling(**seen, share=share, is_now=is_now, then=last.limit.value, same_limit=same_limit)
+
+
+_SEEN = ("longest_ms", "own_ms", "since", "until", "utilisation", "has_unknown", "is_of_share", "grew")
+"""What a throttle's finding has as the usage has it."""
 
 
 def _with_like_names(kafka: LiveKafka, facts: ClientFacts, usage: Frame) -> ClientFacts:
