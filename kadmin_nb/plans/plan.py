@@ -363,10 +363,9 @@ class Plan(PrintFormats, Tabular):
         end = {"expired" if self.head.has_expired() else "expires": self.head.expires}
         head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.head.author, **end}
         head["noted"] = "; ".join(self._noted)
-        refusal_lines = [*self._left_lines, *self._refusal_lines(hints.terminal), *self._rights_lines()]
-        advice_lines = [*refusal_lines, *self._told.warning_lines(), *self._again(hints.terminal)]
+        told = [*self._left_lines, *self._refusal_lines(hints.terminal), *self._remarks(hints.terminal, advice.SHOWN)]
         said = {"plan": self.id, **{name: text for name, text in head.items() if text}}
-        return Subject(self.changes, True, self._short_form(), self._shown_rows(), said, advice_lines)
+        return Subject(self.changes, True, self._short_form(), self._shown_rows(), said, told)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change, self.head.format) for change in self.changes]
@@ -406,9 +405,8 @@ class Plan(PrintFormats, Tabular):
         reason = f"; reason: {self.reason}" if self.reason else ""
         author = self.head.author or "an unknown author"
         made = f"for cluster {self.cluster_id}, made by {author}, {utc(self.head.created)}"
-        again = self._again(page.syntax or self._syntax)
-        lines = [self._counts, *self._rights_lines(), *self._told.warning_lines(_shown_on(page)), *again]
-        lines += filter(None, [self._way_on(page.syntax or self._syntax)])
+        syntax = page.syntax or self._syntax
+        lines = [self._counts, *self._remarks(syntax, _shown_on(page)), *filter(None, [self._way_on(syntax)])]
         about = Aside("\n".join(map(printable, [made + self._end + reason, *self._noted])))
         return ["\n".join(lines), about]
 
@@ -454,10 +452,12 @@ class Plan(PrintFormats, Tabular):
         """Dangers, and what allows it to be applied; nothing does where the broker refuses a row."""
         return self._told.refusal_lines(self.reason, syntax, shown, is_applicable=not self._refused)
 
-    def _again(self, syntax: Syntax) -> list[str]:
-        """The stores of brokers whose values are set already, and the line that sends them again."""
+    def _remarks(self, syntax: Syntax, shown: int | None) -> list[str]:
+        """Who may apply it; the warnings; the stores of brokers whose values are set already, and the line that sends
+        them again."""
         same = advice.same_stores(self.changes)
-        return [printable(same.at(syntax))] if same else []
+        again = [printable(same.at(syntax))] if same else []
+        return [*self._rights_lines(), *self._told.warning_lines(shown), *again]
 
     @property
     def _left_lines(self) -> list[str]:

@@ -107,7 +107,7 @@ def test_the_review_of_a_plan_on_its_way(
     page.get_by_role("button", name="Apply").click()
     page.get_by_role("status").get_by_text("must be allowed first").wait_for(timeout=LONG)
     assert_nothing(notebook, "review-danger")
-    page.get_by_label("type again").last.fill(KEY)
+    page.get_by_label("type again").last.fill(f"{KEY} client-id={client}")
     page.get_by_role("button", name="Apply").last.click()
     notebook.wait_for_text("1 verified")
     assert page.get_by_role("status").filter(has_text="1 verified").count() == 1

@@ -172,6 +172,7 @@ def test_the_note_of_a_row_counts_the_known_clients_that_share_it() -> None:
     users, ids = zip(*clients, strict=True)
     impact = plan.impact(pa.table({"user": users, "client_id": ids}))
     assert rows(plan, "clients") == [(None,)] * 4
+    assert plan.to_arrow() is plan.to_arrow()  # made once, however often it is shown
     seen = plan._with_impact(impact)
     assert rows(seen, "clients") == [(12,), (2,), (1,), (2,)]
     listed = [line for line in seen.as_text(window(170, "")).splitlines() if line[:3] in ("   ", "~  ", "+  ", "-  ")]
