@@ -65,11 +65,9 @@ class ConfigCell:
     @cached_property
     def is_secret(self) -> bool:
         """True if Kafka keeps the value to itself."""
-        config = self.config
-        values: dict[Target, ObservedValue] = (
-            {(config.resource, config.key): observed(config)} if self.is_listed else {}
-        )
-        return CONFIGS.is_secret(Edit(SET, config.resource, config.key, ""), ObservedState(values))
+        edit = Edit(SET, self.config.resource, self.config.key, "")
+        values: dict[Target, ObservedValue] = {edit.target: observed(self.config)} if self.is_listed else {}
+        return CONFIGS.is_secret(edit, ObservedState(values))
 
     @property
     def is_listed(self) -> bool:

@@ -239,8 +239,7 @@ class ConfigReader:
 
     def _unset_of_all_brokers(self, configs: pa.Table) -> Iterable[dict[str, Any]]:
         """A row for each key that the default for all brokers may have and has not, as a broker that serves has it."""
-        is_of_all = np.asarray(configs["resource_name"].to_pylist()) == ""
-        listed = {key for key, is_listed in zip(configs["key"].to_pylist(), is_of_all, strict=True) if is_listed}
+        listed = {*configs.filter(pc.equal(configs["resource_name"], ""))["key"].to_pylist()}
         if None in listed:
             return
         for row in self._kafka.configs.describe([self._some_broker()]).to_pylist():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from msgspec import structs
 from ..errors import KadminError, UsageError, printable
 from . import messages
 from .messages import filled_down, page_message, pasted, selected, short_key
-from .sheet import Arrangement, CellText, Result, Sheet
+from .sheet import CellText, Result, Sheet
 
 PAGE_ROWS = 100
 """Rows of one page that a view asks for."""
@@ -67,7 +67,7 @@ class Grid(anywidget.AnyWidget):
     def __init__(self, sheet: Sheet, *, height: int = HEIGHT) -> None:
         self._sheet, self._guard = sheet, threading.RLock()
         self._windows: dict[str, messages.Window] = {}
-        self._epoch, self._arrangement = 0, Arrangement()
+        self._epoch = 0
         self.focused: Callable[[str, str], None] = lambda key, column: None
         self.why: Callable[[], None] = lambda: None
         columns, page = [*map(asdict, sheet.columns)], self._page(0, PAGE_ROWS)
@@ -84,9 +84,7 @@ class Grid(anywidget.AnyWidget):
             As of `Sheet.arrange`.
         """
         with self._guard:
-            arrangement = Arrangement(**{**asdict(self._arrangement), **changes})
-            self._sheet.arrange(arrangement)
-            self._arrangement = arrangement
+            self._sheet.arrange(replace(self._sheet.arrangement, **changes))
         self.refresh()
 
     @property

@@ -175,8 +175,8 @@ class QuotaSheet(StagedSheet[Entity, QuotaCell]):
             self._show_targets([(entity, ENTITY)])
             row = self._table.rows_of([str(entity)])[str(entity)]
             if row not in self._order:
-                self._arrangement = Arrangement()
-                self._order = self._arranged(self._arrangement)
+                self.arrangement = Arrangement()
+                self._order = self._arranged(self.arrangement)
             position = int(np.flatnonzero(self._order == row)[0])
         self._changed()
         return position
@@ -208,7 +208,7 @@ class QuotaSheet(StagedSheet[Entity, QuotaCell]):
         owners = [str(Entity(entity.parts[:1])) for entity in entities]  # of a client-id of a user: the user
         places, indented = self._table.rows_of(owners), [""] * len(entities)
         for n, (entity, owner) in enumerate(zip(entities, owners, strict=True)):
-            if len(entity.parts) < 2 or self._arrangement.column is not None:
+            if len(entity.parts) < 2 or self.arrangement.column is not None:
                 continue
             is_next = str(entities[n - 1]) == owner or bool(indented[n - 1] and owners[n - 1] == owner)
             if is_next if n else places.get(owner, rows[0]) < rows[0] and places[owner] in self._order:

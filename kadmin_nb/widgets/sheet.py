@@ -124,6 +124,9 @@ class Sheet(Protocol):
     label: str
     """The name of the table, for people who cannot see it."""
 
+    arrangement: Arrangement = Arrangement()
+    """The order and the choice of rows as they are now."""
+
     legend: ClassVar[str] = ""
     """The meaning of signs and colours, in a line below the table."""
 

@@ -175,7 +175,6 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         self._is_putting = False
         self._done: list[Action] = []
         self._undone: list[Action] = []
-        self._arrangement = Arrangement()
         self._listeners = Listeners()
         self._take(table)
         self._stage.watch(self._stage_changed)
@@ -243,7 +242,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
     def arrange(self, arrangement: Arrangement) -> None:
         with self._lock:
             self._order = self._arranged(arrangement)
-            self._arrangement = arrangement
+            self.arrangement = arrangement
         self._changed()
 
     def counts(self) -> dict[str, int]:
@@ -268,7 +267,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         self._judged: tuple[int, dict[tuple[Whose, str], Judgement]] | None = None
         self._order = np.array([], dtype=np.int64)
         self._show_targets(self._overlay())
-        self._order = self._arranged(self._arrangement)
+        self._order = self._arranged(self.arrangement)
 
     def _show_targets(self, targets: Iterable[tuple[Whose, str]]) -> None:
         """Show a row for each of these targets; those that were not there stand on top."""

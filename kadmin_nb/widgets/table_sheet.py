@@ -71,7 +71,7 @@ class TableSheet(Sheet):
             rows, is_shown = np.arange(self._table.num_rows), self._matching(arrangement.words)
             if arrangement.column is not None:
                 rows = self._sorted(arrangement.column, arrangement.descending)
-            self._order = rows[is_shown[rows]]
+            self._order, self.arrangement = rows[is_shown[rows]], arrangement
 
     def edit(self, cells: Sequence[CellText] | None = None) -> Result:
         raise UsageError("the rows of an answer cannot be edited", hint="kquota edit and kconfig edit can.")
