@@ -29,6 +29,8 @@ VERSION = 4
 
 _ENTRY = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult._struct.array_of
 
+_OF_RESOURCE, _OF_ENTRY = pa.schema([*schemas.CONFIGS.schema][:2]), pa.schema([*schemas.CONFIGS.schema][2:])
+
 _NO_GROUP_CONFIGS = Refusal("UNSUPPORTED_VERSION", "this broker has no configs of groups: Kafka 4.0 and later have")
 """An older broker calls the request malformed."""
 
@@ -88,10 +90,10 @@ class ConfigEntries:
         whose = np.repeat(np.arange(len(resources)), np.array([*map(len, entries)], np.int64))
         numbers = np.array([*map(self._numbers.__getitem__, chain.from_iterable(entries))], np.int64)
         numbers = numbers[np.lexsort((self._places()[numbers], whose))]
-        names: list[Row] = [{"resource_type": one.type, "resource_name": one.name} for one in resources]
-        each, every = (schemas.table(schemas.CONFIGS, rows) for rows in (names, self._rows))
-        columns = [*each.take(column_of(whose)).columns[:2], *every.take(column_of(numbers)).columns[2:]]
-        return pa.table(columns, schema=schemas.CONFIGS.schema)
+        names = {"resource_type": [one.type for one in resources], "resource_name": [one.name for one in resources]}
+        named = schemas.from_columns(_OF_RESOURCE, names).take(column_of(whose))
+        every = schemas.table(_OF_ENTRY, self._rows).take(column_of(numbers))
+        return pa.table([*named.columns, *every.columns], schema=schemas.CONFIGS.schema)
 
     def _places(self) -> np.ndarray:
         """The rank of each different entry by its key."""

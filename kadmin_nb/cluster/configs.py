@@ -7,6 +7,7 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
@@ -15,7 +16,7 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
 from ..model.grammar import DEFAULT, LEFT_OUT, matcher, selector
-from ..model.resources import THROTTLE_RATES, WORDS, Resource
+from ..model.resources import OWN_SOURCE, THROTTLE_RATES, WORDS, Resource, Source
 from . import near_names
 from .near_names import CLIENT_METRICS
 
@@ -233,12 +234,13 @@ class Configs:
 
 def _is_set(table: pa.Table) -> pa.Array:
     """A flag for each row: its value is set on the resource itself, or it could not be read."""
-    types, names, keys, sources = (
-        table[name].to_pylist() for name in ("resource_type", "resource_name", "key", "source")
+    types, sources = table["resource_type"].cast(pa.string()), table["source"].cast(pa.string())
+    of_types = pa.array(OWN_SOURCE.values(), pa.string()).take(
+        pc.index_in(types, pa.array(OWN_SOURCE, pa.string())).combine_chunks()
     )
-    own = {resource: Resource(*resource).source for resource in zip(types, names, strict=True)}
-    rows = zip(types, names, keys, sources, strict=True)
-    return pa.array([key is None or source == own[kind, name] for kind, name, key, source in rows], pa.bool_())
+    of_all = pc.and_(pc.equal(types, "BROKER"), pc.equal(table["resource_name"], ""))
+    own = pc.if_else(of_all, pa.scalar(Source.ALL_BROKERS, pa.string()), of_types)
+    return pc.or_(pc.is_null(table["key"]), pc.fill_null(pc.equal(sources, own), False))
 
 
 def _without_configs(answer: Answer) -> list[str]:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka, serving
 from ..errors import NotFound, kind_of
 from ..frames import schemas
+from ..frames.given_frames import plain
 from ..model import config_fallback, rights
 from ..model.changes import Change, Refusal, Target
 from ..model.config_values import ConfigValue
@@ -207,7 +208,7 @@ def _add_rows(
     if not resources:
         return
     table = kafka.configs.describe(resources, keys, node=look.node, timeout=look.time_left())
-    for row in table.to_pylist():
+    for row in plain(table).to_pylist():
         resource = Resource(row["resource_type"], row["resource_name"])
         if row["key"] is None:
             state.errors[resource] = Refusal(row["error"], row["message"])
