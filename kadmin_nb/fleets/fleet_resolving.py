@@ -278,11 +278,8 @@ def _with_joined(
     add(sent[bound], bound, value.drop_null())
     for lists in overridden:
         lost = lists.flatten()
-        add(
-            np.asarray(pc.index_in(lost.field("level"), names)),
-            np.repeat(rows, lists.value_lengths()),
-            lost.field("value"),
-        )
+        numbers = np.asarray(pc.index_in(lost.field("level"), names))
+        add(numbers, np.repeat(rows, lists.value_lengths()), lost.field("value"))
     for level, quotas in joined.items():
         fits[level.number], values[level.number] = quotas.is_valid(), quotas.fill_null(0)
     is_empty = {name: np.asarray(pc.equal(texts[name], "")) for name in ("user", "client_id")}
@@ -412,9 +409,8 @@ def _measured(frame: DataFrame, keys: int) -> dict[Level, float]:
     names = [*cluster_of(frame), "user", "client_id"]
     length = F.avg(reduce(add, (F.coalesce(F.octet_length(name), F.lit(0)) for name in names)))
     of_levels = frame.where(F.col("level").isin([level.name for level in NAMED])).groupBy("level")
-    rows = of_levels.agg(
-        F.approx_count_distinct(F.xxhash64(*names)).alias("entities"), length.alias("length")
-    ).collect()
+    entities = F.approx_count_distinct(F.xxhash64(*names)).alias("entities")
+    rows = of_levels.agg(entities, length.alias("length")).collect()
     found = {row.level: row.entities * (_ENTITY + _VALUE * keys + row.length) for row in rows}
     return {level: found.get(level.name, 0) for level in NAMED}
 
@@ -444,9 +440,8 @@ def _refuse_unfit(quotas: DataFrame, levels: Sequence[Level]) -> None:
 def _only_value(names: Sequence[str], key: str, level: Level, number: int) -> Column:
     """The value of a key within a group of quotas of a level, which has one at most."""
     its = F.when((F.col("key") == key) & (F.col("level") == level.name), F.col("value").cast("double"))
-    twice = F.concat(
-        F.lit(f"{key} is twice in {QUOTAS_LABEL} for "), row_as_json(names) if names else F.lit(level.name)
-    )
+    whose = row_as_json(names) if names else F.lit(level.name)
+    twice = F.concat(F.lit(f"{key} is twice in {QUOTAS_LABEL} for "), whose)
     one = F.when(F.count(its) > 1, F.raise_error(twice).cast("double")).otherwise(F.max(its))
     return one.alias(_exact(level, number))
 

@@ -38,11 +38,7 @@ _registering = threading.Lock()
 
 def of_rows(frame: Any, kernel: Kernel, arguments: tuple[Any, ...], schema: pa.Schema) -> Any:
     """`kernel(table, *arguments)` of the rows of a frame, as `schema` has it; on Spark of some at a time, and lazy."""
-    if not spark.is_spark(frame):
-        return _fitted(kernel(frame, *arguments), schema)
-    plain = spark.plain_schema(schema)
-    work = by_value(_part_by_part, (kernel, arguments, plain, _each_batch))
-    return frame.mapInArrow(work, spark.spark_schema(plain))
+    return _worked(frame, kernel, arguments, schema, _each_batch)
 
 
 def of_whole_groups(
@@ -60,16 +56,24 @@ def of_whole_groups(
     `brought_together` are not moved again; of a larger group `together(table, *arguments)` makes fewer rows of the same
     columns, of which the kernel's result is the same.
     """
+    if spark.is_spark(frame):
+        frame = spark.group_after_group(frame, names, GROUP, together is not None)
+    return _worked(frame, kernel, arguments, schema, partial(_whole_groups, together, arguments))
+
+
+Parts = Callable[[Batches], Iterator[pa.Table]]
+"""How batches become the tables that a kernel takes."""
+
+
+def _worked(frame: Any, kernel: Kernel, arguments: tuple[Any, ...], schema: pa.Schema, parts: Parts) -> Any:
     if not spark.is_spark(frame):
         return _fitted(kernel(frame, *arguments), schema)
     plain = spark.plain_schema(schema)
-    work = by_value(_part_by_part, (kernel, arguments, plain, partial(_whole_groups, together, arguments)))
-    groups = spark.group_after_group(frame, names, GROUP, together is not None)
-    return groups.mapInArrow(work, spark.spark_schema(plain))
+    return frame.mapInArrow(by_value(_part_by_part, (kernel, arguments, plain, parts)), spark.spark_schema(plain))
 
 
-Job = tuple[Kernel, tuple[Any, ...], pa.Schema, Callable[[Batches], Iterator[pa.Table]]]
-"""A kernel, its arguments, the columns of its result, and how batches become its tables."""
+Job = tuple[Kernel, tuple[Any, ...], pa.Schema, Parts]
+"""A kernel, its arguments, the columns of its result, and its tables."""
 
 
 def _part_by_part(job: Job, batches: Batches) -> Iterator[pa.RecordBatch]:

@@ -75,12 +75,11 @@ def windows_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     """The same rows for `bucket_figures`, but fewer: one per bucket and window, however many clients share it, and one
     without a window for each client that shares a bucket."""
     marks = [name for name in ("first", "last") if name in rows.column_names]
-    is_mark = rows["first"].is_valid() if marks else pa.repeat(False, len(rows))
+    is_mark = pc.and_(rows["start"].is_valid(), rows["end"].is_null())
     of_buckets = [*by, *BUCKET, "windows", "length", "brokers"]
-    uses = rows.filter(pc.or_(rows["start"].is_valid(), is_mark))
     of_windows = [*of_buckets, "start", "end", *marks]
     sums = {"value": "sum", "unknown": "max", "throttle_ms": "max"}
-    found = uses.group_by(of_windows, use_threads=False).aggregate([*sums.items()])
+    found = rows.filter(rows["start"].is_valid()).group_by(of_windows, use_threads=False).aggregate([*sums.items()])
     added = {name: found[f"{name}_{how}"] for name, how in sums.items()}
     windows = pa.table({**{name: found[name] for name in of_windows}, **added})
     clients = rows.filter(pc.and_(rows["its_user"].is_valid(), pc.invert(is_mark)))

@@ -212,7 +212,7 @@ def utilisation(
     >>> utilisation(usage, cluster.quotas.describe()).where("utilisation > 80")  # doctest: +SKIP
     """
     windows, by, spans = _windows_of(usage, quotas, keys, unwatched_after, watched, cluster_id)
-    sums = _figures(windows, by, bucket_figures, {**_COUNTS, **_FIGURES, "p95": types.NUMBER})
+    sums = _figures(windows, by, bucket_figures, {"p95": types.NUMBER})
     return _with_ratios(beside(sums, select(spans, [*by, *_SEEN]), by), by)
 
 
@@ -251,8 +251,7 @@ def utilisation_daily(
     """
     windows, by, _ = _windows_of(usage, quotas, keys, unwatched_after, watched, cluster_id, days or ALL_DAYS)
     of_days = {"day": types.DAY, "window_s": types.NUMBER, "histogram": schemas.HISTOGRAM}
-    figures = _figures(windows, by, bucket_days, {**_COUNTS, **_FIGURES, **of_days})
-    return framed(figures, led(schemas.UTILISATION_DAILY.schema, by))
+    return framed(_figures(windows, by, bucket_days, of_days), led(schemas.UTILISATION_DAILY.schema, by))
 
 
 def over_days(daily: Any) -> Frame:
@@ -282,20 +281,20 @@ def over_days(daily: Any) -> Frame:
     rows = with_columns(rows, {"measured": words.is_null(words.column("clients"))})
     by = [*cluster, "broker", "measured"]
     more = {"since": types.MOMENT, "until": types.MOMENT, "p95": types.NUMBER, "fault": types.TEXT}
-    kinds = _kinds_of([*by, *BUCKET], {**_COUNTS, **_FIGURES, **more})
-    together = of_whole_groups(rows, [*by, *BUCKET], days_together, (by,), kinds)
-    sums, words = without_faults(together, "windows", "fault"), words_of(together)
+    sums = without_faults(_figures(rows, by, days_together, more, None), "windows", "fault")
     sums = with_columns(sums, {"watched_s": words.literal(None, types.NUMBER)})
-    return _with_ratios(where(sums, words.column("windows_seen") > 0), by)
+    return _with_ratios(relational.positive(sums, "windows_seen"), by)
 
 
 def _with_ratios(sums: Frame, by: Sequence[str]) -> Frame:
     return framed(with_columns(sums, ratios(words_of(sums))), led(schemas.UTILISATION.schema, by))
 
 
-def _figures(windows: Frame, by: Sequence[str], kernel: Any, figures: dict[str, pa.DataType]) -> Frame:
-    schema = _kinds_of([*by, *BUCKET], figures)
-    return of_whole_groups(windows, [*by, *BUCKET], kernel, (by,), schema, windows_together)
+def _figures(
+    rows: Frame, by: Sequence[str], kernel: Any, more: dict[str, pa.DataType], together: Any = windows_together
+) -> Frame:
+    schema = _kinds_of([*by, *BUCKET], {**_COUNTS, **_FIGURES, **more})
+    return of_whole_groups(rows, [*by, *BUCKET], kernel, (by,), schema, together)
 
 
 def _kinds_of(names: Sequence[str], figures: dict[str, pa.DataType]) -> pa.Schema:
@@ -325,9 +324,12 @@ def _windows_of(
         limited, of_windows = limits.beside(asked_for), by
     else:
         every = _with_times_in_force(asked_for, by, limits.over_time, unwatched_after, seen, days)
-        limited, of_windows = _by_day(limits.beside(every), bool(days)), [*by, "day"] if days else by
+        limited, of_windows = limits.beside(every), by
+        if days:
+            day = window_start(words_of(limited), words_of(limited).column("start"), DAY)
+            limited, of_windows = with_columns(limited, {"day": day}), [*by, "day"]
     windows = _together(in_buckets(limited, by), of_windows)
-    times = having(windows, "start") if days in (None, ALL_DAYS) else asked_for
+    times = having(windows, "end") if days in (None, ALL_DAYS) else asked_for
     spans = watched_spans(times, cluster, unwatched_after, seen)
     counts = select(spans, [*by, "windows", "length", "brokers"])  # the rows are many: no more is put beside them
     return beside(having(windows, "key"), counts, by), of_windows, spans
@@ -437,14 +439,6 @@ def _with_times_in_force(
         return every
     (since, until), start = _ends_of(days), words_of(every).micros(words_of(every).column("start"))
     return where(every, (start >= since) & (start < until))
-
-
-def _by_day(limited: Frame, has_days: bool) -> Frame:
-    """The rows with their `day`, if asked; those that tell when limits were in force have no `start` any more."""
-    words = words_of(limited)
-    start = words.column("start")
-    day_of = {"day": window_start(words, start, DAY)} if has_days else {}
-    return with_columns(limited, {**day_of, "start": words.when(words.is_null(words.column("first")), start)})
 
 
 def used_of_buckets(usage: Any, quotas: Any = None) -> Frame:

@@ -110,22 +110,14 @@ class Counts:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the figures."""
-        quarantined = sum(self.quarantined.values())
+        counts = sum(self.quarantined.values()), self.ambiguous, self.unsized
         texts = (
-            (
-                quarantined,
-                f"{quarantined:,} of {self.lines:,} lines are not requests: `.quarantine` or --quarantine has them",
-            ),
-            (
-                self.ambiguous,
-                f"{self.ambiguous:,} requests are in the hour that {self.tz} has twice: the first is assumed",
-            ),
-            (
-                self.unsized,
-                f"{self.unsized:,} PRODUCE, FETCH or SHARE_FETCH do not report their bytes, so these are not counted",
-            ),
+            f"of {self.lines:,} lines are not requests: `.quarantine` or --quarantine has them",
+            f"requests are in the hour that {self.tz} has twice: the first is assumed",
+            "PRODUCE, FETCH or SHARE_FETCH do not report their bytes, so these are not counted",
         )
-        return (*damage_warnings(self.damaged), *(f"WARNING: {text}" for count, text in texts if count))
+        told = (f"WARNING: {count:,} {text}" for count, text in zip(counts, texts, strict=True) if count)
+        return (*damage_warnings(self.damaged), *told)
 
 
 def damage_warnings(damaged: Iterable[str]) -> tuple[str, ...]:
