@@ -67,9 +67,6 @@ ROW_GROUP = 20_000
 _PLAIN = {pa.string_view(): pa.string()}
 
 
-_Mark = tuple[int, int, int]
-
-
 class DeltaFolder(Place):
     """A folder of this machine, or an address of an object store."""
 
@@ -77,7 +74,6 @@ class DeltaFolder(Place):
         self.where = where
         self._folder = folder_of(where)
         self._address = self._folder.as_uri() if self._folder else where.rstrip("/")
-        self._kept: dict[str, tuple[DeltaTable, _Mark]] = {}
         self._at_hand: dict[str, DeltaTable] = {}
         self._seen_at: dict[str, int] = {}
         try:
@@ -93,8 +89,6 @@ class DeltaFolder(Place):
             yield
             for name, version in list(self._seen_at.items()):
                 self._tidy(name, version)
-            for name, table in self._at_hand.items():
-                self._keep(name, table)
 
     def clusters(self) -> set[str]:
         """By the partitions, which the log has."""
@@ -184,11 +178,7 @@ class DeltaFolder(Place):
         if self._folder is None:
             check_credentials(self._address)
         try:
-            table, mark = self._kept.pop(name, (None, None))
-            if table is not None and mark == self._mark(name, table):
-                table.update_incremental()
-            else:
-                table = DeltaTable(f"{self._address}/{name}" if name else self._address)
+            table = DeltaTable(f"{self._address}/{name}" if name else self._address)
         except TableNotFoundError as exc:
             if "Unknown scheme" in str(exc):
                 raise UsageError(f"{self.where} is not the address of an object store") from None
@@ -198,25 +188,7 @@ class DeltaFolder(Place):
         except (DeltaError, OSError, ValueError) as exc:
             raise Invalid(f"{self.where} cannot be read as a Delta table: {_one_line(exc)}") from None
         refuse_other_columns(self.where, FRAMES[name or SNAPSHOTS], [field.name for field in table.schema().fields])
-        self._keep(name, table)
         return table
-
-    def _keep(self, name: str, table: DeltaTable) -> None:
-        """Keep a table open, of which the next reader reads what was written since."""
-        if mark := self._mark(name, table):
-            self._kept[name] = table, mark
-
-    def _mark(self, name: str, table: DeltaTable) -> _Mark | None:
-        """What tells the last commit of an open table from that of another which took its place; None of one that is
-        not of this machine, or whose log is no longer there.
-        """
-        if self._folder is None:
-            return None
-        try:
-            commit = (self._folder / name / "_delta_log" / f"{table.version():020}.json").stat()
-        except FileNotFoundError:
-            return None
-        return commit.st_ino, commit.st_size, commit.st_mtime_ns
 
     def _refuse_table_itself(self) -> None:
         """Refuse a place that is itself a table."""
@@ -246,8 +218,6 @@ class DeltaFolder(Place):
         if name not in self._at_hand:
             table = self._table(name)
             self._at_hand |= {name: table} if table else {one: self._table(one) or self._made(one) for one in FRAMES}
-            for one in self._at_hand:  # what a record reads stays as it is until it commits
-                self._kept.pop(one, None)
         self._seen_at.setdefault(name, self._at_hand[name].version())
         return self._at_hand[name]
 
