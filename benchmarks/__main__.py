@@ -22,6 +22,7 @@ BENCHES = (
     "one_shot",
     "first_rows",
     "wire",
+    "configs",
     "plan",
     "client_configs",
     "resolve",
