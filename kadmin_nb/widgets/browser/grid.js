@@ -203,7 +203,7 @@ const EDITORS = {
 const KEYS = {
   editor: [
     "Enter or F2 edit · / filter · u undo · U redo · p plan · Delete empty · Ctrl-D fill down",
-    "Ctrl-C copy · Ctrl-V paste · Ctrl-Backspace discard · Shift select · Alt ← → width",
+    "Ctrl-C/V copy, paste · Ctrl-Backspace discard · Shift select · Alt ← → width",
   ],
   table: "/ search · Enter on a column's name sorts · Ctrl-C copy · Shift select · Alt ← → width",
 };
