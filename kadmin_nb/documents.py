@@ -44,24 +44,6 @@ def from_json(text: str) -> Any:
     return value
 
 
-def from_own_json(document: bytes) -> Any:
-    """The value of what `to_json` has written, in a fifth of the time.
-
-    Whoever cannot be sure writes it again and compares: of a name that is twice, say, the last counts.
-
-    Raises
-    ------
-    ValueError
-        It is not JSON.
-    """
-    import msgspec
-
-    try:
-        return msgspec.json.decode(document)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-
-
 def from_toml(text: str) -> dict[str, Any]:
     """The table of a TOML text.
 

@@ -39,17 +39,13 @@ class Document:
         names = _checks_of(cast(Hashable, type(self)))
         return documents.texts_to_json({"v": VERSION, **{name: getattr(self, name) for name in names}}).encode()
 
-    @staticmethod
-    def _values(document: bytes) -> Any:
-        return documents.from_json(str(document, "utf-8"))
-
     @classmethod
     def decode(cls, document: bytes | None) -> Self | None:
         """The fields of a record's key or value; None for what cannot be read."""
         if document is None or len(document) > MOST_BYTES:
             return None
         try:
-            values = cls._values(document)
+            values = documents.from_json(str(document, "utf-8"))
         except ValueError:
             return None
         is_ours = isinstance(values, dict) and _is_integer(values.get("v")) and values["v"] == VERSION
@@ -69,7 +65,6 @@ class DocumentKey(Document):
     """The key of a record: only its canonical text is read, as compaction knows no other."""
 
     __slots__ = ()
-    _values = staticmethod(documents.from_own_json)
 
     @classmethod
     def decode(cls, document: bytes | None) -> Self | None:
