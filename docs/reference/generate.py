@@ -179,35 +179,8 @@ def json_schema() -> dict[str, Any]:
     """The JSON Schema of each frame's rows, as `--json` writes them."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$defs": {
-            name: {
-                "description": frame.comment(),
-                "type": "object",
-                "properties": {field.name: _property(field) for field in frame.fields.values()},
-                "required": frame.names,
-            }
-            for name, frame in schemas.FRAMES.items()
-        },
+        "$defs": {name: frame.json_schema() for name, frame in schemas.FRAMES.items()},
     }
-
-
-def _property(field: Field) -> dict[str, Any]:
-    kind = _json_type(field.type)
-    nullable = {**kind, "type": [kind["type"], "null"]} if field.null else kind
-    return nullable | ({"description": field.comment} if field.comment else {})
-
-
-def _json_type(kind: pa.DataType) -> dict[str, Any]:
-    if pa.types.is_list(kind):
-        return {"type": "array", "items": _json_type(kind.value_type)}
-    if pa.types.is_struct(kind):
-        return {"type": "object", "properties": {part.name: _json_type(part.type) for part in kind}}
-    for test, name in (
-        (pa.types.is_boolean, "boolean"), (pa.types.is_integer, "integer"), (pa.types.is_floating, "number")
-    ):  # fmt: skip
-        if test(kind):
-            return {"type": name}
-    return {"type": "string"}
 
 
 CLI_INTRO = """\

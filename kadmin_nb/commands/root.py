@@ -31,6 +31,7 @@ SECTIONS = {
         "may-i": ("current_cluster", "Show the rights a change needs, and what grants them."),
         "observe": ("current_cluster", "Switch on the brokers' request logs for a while."),
         "metrics": ("metrics", "Serve metrics for Prometheus: limits, use, drift."),
+        "mcp": ("assistant", "Serve an assistant: it looks and plans, no more."),
         "local": ("local", "A real Kafka on this machine, for demos and tests."),
     },
     "Kafka's own command lines": {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -112,6 +112,35 @@ class Frame:
     def empty(cls) -> pa.Table:
         """A table of it without rows."""
         return cls.schema.empty_table()
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """The JSON Schema of its rows, as `--json` writes them."""
+        return {
+            "description": cls.comment(),
+            "type": "object",
+            "properties": {field.name: _json_property(field) for field in cls.fields.values()},
+            "required": cls.names,
+        }
+
+
+def _json_property(field: Field) -> dict[str, Any]:
+    kind = _json_type(field.type)
+    nullable = {**kind, "type": [kind["type"], "null"]} if field.null else kind
+    return nullable | ({"description": field.comment} if field.comment else {})
+
+
+def _json_type(kind: pa.DataType) -> dict[str, Any]:
+    if pa.types.is_list(kind):
+        return {"type": "array", "items": _json_type(kind.value_type)}
+    if pa.types.is_struct(kind):
+        return {"type": "object", "properties": {part.name: _json_type(part.type) for part in kind}}
+    for test, name in (
+        (pa.types.is_boolean, "boolean"), (pa.types.is_integer, "integer"), (pa.types.is_floating, "number")
+    ):  # fmt: skip
+        if test(kind):
+            return {"type": name}
+    return {"type": "string"}
 
 
 FRAMES: dict[str, type[Frame]] = {}

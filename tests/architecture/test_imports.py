@@ -47,6 +47,10 @@ PASSPORTS = {
     "filelock": ("files",),
     "yaml": ("state",),
     "msgspec": ("documents", "plans", "widgets"),
+    "mcp": ("commands/assistant.py",),
+    "mcp_types": ("commands/assistant.py",),
+    "anyio": ("commands/assistant.py",),
+    "jsonschema": ("commands/assistant.py",),
     "prometheus_client": ("cluster/exposition.py", "cluster/scrapes.py"),
 }
 """Where each third-party package may be imported within kadmin_nb."""

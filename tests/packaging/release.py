@@ -50,6 +50,7 @@ with kn.local.start() as kafka, kafka.connect() as cluster:
 import tempfile
 assert kn.open_history(tempfile.mkdtemp()) is not None""",
     "metrics": "import kadmin_nb.cluster.exposition",
+    "mcp": "import kadmin_nb.commands.assistant, mcp.server.lowlevel",
     "msk": "import aws_msk_iam_sasl_signer",
     "kerberos": "import gssapi",
 }
