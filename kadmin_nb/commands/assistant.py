@@ -8,7 +8,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -202,16 +202,10 @@ class Folder:
         if not is_within:
             raise UsageError(f"{text} leads out of the folder of this server", hint=f"It is {self.place}.")
         if is_new and (exists or place.suffix != ".json"):
-            raise UsageError(
-                f"{text} is {'there already' if exists else 'no .json file'}", hint="Name a new plan.json."
-            )
+            raise UsageError(f"{text} is {'there already' if exists else 'no .json file'}", hint="Name a new one.")
         if not is_new and not exists:
             raise NotFound(f"{text} is not in the folder of this server", hint=f"It is {self.place}.")
         return str(place)
-
-    def new(self, text: str) -> str:
-        """The path of a new file."""
-        return self.inside(text, is_new=True)
 
     def plan(self, text: str) -> str:
         """The file of a plan, or the id of one that was begun on this machine, if it is of this cluster."""
@@ -271,13 +265,13 @@ class Assistant:
 
     def _meant(self, tool: Tool, given: Arguments) -> Arguments:
         """The arguments, each file as a path within the folder."""
-        meant, own = dict(given), {"which": self.folder.plan, "sides": self.folder.side, "file": self.folder.new}
+        meant, folder = dict(given), self.folder
+        own = {"which": folder.plan, "sides": folder.side, "file": partial(folder.inside, is_new=True)}
         for name in given:
             param = tool.params[name][0]
             if name in own or isinstance(param.type, FrameName) or param.metavar == "WHERE":
-                of = own.get(name, self.folder.inside)
-                if not isinstance(given[name], bool):
-                    meant[name] = [*map(of, given[name])] if isinstance(given[name], list) else of(given[name])
+                of = own.get(name, folder.inside)
+                meant[name] = [*map(of, given[name])] if isinstance(given[name], list) else of(given[name])
         if tool.name == "may_i" and given.get("words") and given["words"][0].partition("=")[0] not in WORDS:
             from ..plans import change_lines
 

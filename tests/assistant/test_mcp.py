@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -150,6 +151,44 @@ def test_a_plan_of_an_assistant_is_a_file_that_a_person_applies(hostile, tmp_pat
         assert [(row["key"], row["value"]) for row in cluster.quotas.describe(user="alice", strict=True)] == [
             ("producer_byte_rate", 5_000_000.0)
         ]
+
+
+OF_FILES = [
+    ("quota_near", {"sources": ["used.csv"]}, 5),
+    ("quota_near", {"sources": ["kafka-request.log"], "broker": ["1"], "tz": "UTC", "history": "lake"}, 0),
+    ("quota_usage", {"sources": ["used.csv"], "utilisation": True}, 10),
+    ("quota_usage", {"sources": ["used.csv"], "clients": True}, 9),
+    ("quota_usage", {"sources": ["kafka-request.log"], "broker": ["1"], "tz": "UTC"}, 25),
+    ("quota_resolve", {"pairs": "clients.csv", "overridden": True}, 56),
+    ("quota_audit", {"clients": "clients.csv", "only": ["unlimited"]}, 1),
+    ("quota_why", {"words": ["user=alice"], "usage": "used.csv", "to": "producer_byte_rate=20MB/s", "all": True}, 4),
+    ("config_why", {"words": ["topic=orders"], "history": "lake"}, 0),
+    ("history_changes", {"where": "lake"}, 0),
+    ("history_as_of", {"where": "lake", "time": ["now"], "kind": "client_configs"}, 0),
+    ("diff", {"sides": ["history:lake@now"], "all": True}, 0),
+    ("diff", {"sides": ["now.yaml"]}, 0),
+    ("diff", {"sides": ["plan:p.json"]}, 1),
+    ("plan_show", {"which": "p.json"}, 1),
+    ("plan_show", {"which": "p.json", "told": "warnings"}, 0),
+    ("plan_show", {"which": "p.json", "impact": "clients.csv"}, 1),
+]
+
+
+@pytest.mark.broker
+def test_tools_read_the_files_of_their_folder_and_answer_as_their_schemas_say(door, hostile, tmp_path):
+    """*It could look at the cluster, and at none of the files that I had put there for it.*"""
+    for name in ("used.csv", "clients.csv", "kafka-request.log"):
+        shutil.copy(Path(__file__).parents[2] / "docs" / "examples" / name, tmp_path)
+    with hostile.connect() as cluster:
+        (tmp_path / "now.yaml").write_text(kn.state.export(cluster.snapshot()))
+        kn.open_history(str(tmp_path / "lake")).record(cluster.snapshot())
+    door.call("plan", {"lines": "set producer_byte_rate=7MB/s user=spark", "file": "p.json"})
+    seen = []
+    for name, given, _ in OF_FILES:
+        answer = door.call(name, given)
+        Draft202012Validator(TOOLS[name].answer).validate(answer)
+        seen.append((name, given, answer["rows_in_all"]))
+    assert seen == OF_FILES
 
 
 OUT = "leads out of the folder of this server"
