@@ -266,7 +266,11 @@ class Assistant:
     def _meant(self, tool: Tool, given: Arguments) -> Arguments:
         """The arguments, each file as a path within the folder."""
         meant, folder = dict(given), self.folder
-        own = {"which": folder.plan, "sides": folder.side, "file": partial(folder.inside, is_new=True)}
+        own: dict[str, Callable[[str], str]] = {
+            "which": folder.plan,
+            "sides": folder.side,
+            "file": partial(folder.inside, is_new=True),
+        }
         for name in given:
             param = tool.params[name][0]
             if name in own or isinstance(param.type, FrameName) or param.metavar == "WHERE":

@@ -129,7 +129,7 @@ def test_a_name_that_gives_orders_changes_neither_the_tools_nor_the_cluster(host
 def test_a_plan_of_an_assistant_is_a_file_that_a_person_applies(hostile, tmp_path, capsys):
     """*It said that it had raised the limit, and nobody had looked.*"""
     before = quotas(hostile)
-    lines = "set producer_byte_rate=5MB/s user=alice\nremove consumer_byte_rate user=alice"
+    lines = "set producer_byte_rate=5MB/s user=nobody-else\nset consumer_byte_rate=1MB/s user=nobody-else"
 
     async def plan() -> Any:
         async with _session(hostile, tmp_path) as client:
@@ -139,8 +139,8 @@ def test_a_plan_of_an_assistant_is_a_file_that_a_person_applies(hostile, tmp_pat
 
     made, shown = anyio.run(plan)
     assert [(row["resource"], row["key"], row["wanted"]) for row in made["rows"]] == [
-        ("user=alice", "producer_byte_rate", "5000000"),
-        ("user=alice", "consumer_byte_rate", None),
+        ("user=nobody-else", "producer_byte_rate", "5000000"),
+        ("user=nobody-else", "consumer_byte_rate", "1000000"),
     ]
     assert shown["id"] == made["id"]
     assert quotas(hostile) == before
@@ -148,8 +148,9 @@ def test_a_plan_of_an_assistant_is_a_file_that_a_person_applies(hostile, tmp_pat
     assert made["applied_by"] == f"kadmin-nb plan apply {place} --cluster {hostile.bootstrap}"
     assert terminal.run_line(shlex.split(made["applied_by"])[1:]) == 0, capsys.readouterr()
     with hostile.connect() as cluster:
-        assert [(row["key"], row["value"]) for row in cluster.quotas.describe(user="alice", strict=True)] == [
-            ("producer_byte_rate", 5_000_000.0)
+        assert [(row["key"], row["value"]) for row in cluster.quotas.describe(user="nobody-else")] == [
+            ("consumer_byte_rate", 1_000_000.0),
+            ("producer_byte_rate", 5_000_000.0),
         ]
 
 
@@ -182,7 +183,7 @@ def test_tools_read_the_files_of_their_folder_and_answer_as_their_schemas_say(do
     with hostile.connect() as cluster:
         (tmp_path / "now.yaml").write_text(kn.state.export(cluster.snapshot()))
         kn.open_history(str(tmp_path / "lake")).record(cluster.snapshot())
-    door.call("plan", {"lines": "set producer_byte_rate=7MB/s user=spark", "file": "p.json"})
+    door.call("plan", {"lines": "set producer_byte_rate=7MB/s user=alice", "file": "p.json"})
     seen = []
     for name, given, _ in OF_FILES:
         answer = door.call(name, given)
