@@ -16,6 +16,7 @@ SECTIONS = {
         "client-configs": ("client_configs_verbs", "Clients that follow dynamic configs."),
         "scram": ("scram_verbs", "SCRAM users: list them, set passwords, delete."),
         "users": ("current_cluster", "List users: credentials, quotas, ACLs, usage."),
+        "top": ("live_top", "Full screen: who uses what of which limit, live."),
     },
     "Plans and files": {
         "plan": ("plan_verbs", "Saved plans: show, apply, verify, roll back."),

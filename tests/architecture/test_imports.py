@@ -51,6 +51,8 @@ PASSPORTS = {
     "mcp_types": ("commands/assistant.py",),
     "anyio": ("commands/assistant.py",),
     "jsonschema": ("commands/assistant.py",),
+    "textual": ("commands/live_screen.py",),
+    "rich": ("commands/live_screen.py",),
     "prometheus_client": ("cluster/exposition.py", "cluster/scrapes.py"),
 }
 """Where each third-party package may be imported within kadmin_nb."""
