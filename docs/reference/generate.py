@@ -403,7 +403,7 @@ def tried() -> Iterator[str]:
 
 
 TRIED = (
-    "Kafka", "Python", "PySpark", "pandas", "pyarrow", "confluent-kafka", "ipython", "ipywidgets", "jupyterlab",
+    "Kafka", "Python", "PySpark", "pandas", "pyarrow", "confluent-kafka", "ipython", "ipywidgets", "jupyterlab", "marimo",
     "Chromium", "system",
 )  # fmt: skip
 

@@ -98,6 +98,11 @@ class Editor(Panel, Generic[SheetType]):
         """Controls of its own below the grid."""
         return ()
 
+    @property
+    def grid(self) -> Any:
+        """The table alone, an anywidget, for hosts without ipywidgets: `mo.ui.anywidget(editor.grid)` in marimo."""
+        return self.widget.children[1]
+
     def build(self) -> Any:
         from . import controls
         from .grid import Grid

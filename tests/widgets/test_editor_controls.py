@@ -206,3 +206,12 @@ def test_an_entity_that_is_added_has_the_focus(page: Page) -> None:
     assert page.editor.sheet.keys(0, 1) == ["user=carol client-id=<default>"]
     page.editor._new.value = "usr=alice"
     assert (sent[-1]["ok"], sent[-1]["text"]) == (False, "usr is not a type of entity. Did you mean user?")
+
+
+def test_the_table_stands_alone_for_hosts_without_ipywidgets():
+    """marimo shows an anywidget, and nothing else of the editor."""
+    from kadmin_nb.widgets.grid import Grid
+
+    editor = kn.widgets.edit_quotas(quotas(STORED))
+    assert isinstance(editor.grid, Grid)
+    assert editor.grid is editor.grid
