@@ -403,8 +403,8 @@ def tried() -> Iterator[str]:
 
 
 TRIED = (
-    "Kafka", "Python", "PySpark", "pandas", "pyarrow", "confluent-kafka", "ipython", "ipywidgets", "jupyterlab", "marimo",
-    "Chromium", "system",
+    "Kafka", "Python", "PySpark", "pandas", "pyarrow", "confluent-kafka", "ipython", "ipywidgets", "jupyterlab",
+    "marimo", "Chromium", "system",
 )  # fmt: skip
 
 
