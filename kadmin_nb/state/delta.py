@@ -15,7 +15,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import reduce
 from operator import and_
@@ -74,6 +74,7 @@ class DeltaFolder(Place):
         self.where = where
         self._folder = folder_of(where)
         self._address = self._folder.as_uri() if self._folder else where.rstrip("/")
+        self._open: dict[str, tuple[DeltaTable, object]] = {}
         self._at_hand: dict[str, DeltaTable] = {}
         self._seen_at: dict[str, int] = {}
         try:
@@ -178,7 +179,11 @@ class DeltaFolder(Place):
         if self._folder is None:
             check_credentials(self._address)
         try:
-            table = DeltaTable(f"{self._address}/{name}" if name else self._address)
+            table, commit = self._open.pop(name, (None, None))
+            if table is not None and commit and commit == self._last_commit(name, table):
+                table.update_incremental()
+            else:
+                table = DeltaTable(f"{self._address}/{name}" if name else self._address)
         except TableNotFoundError as exc:
             if "Unknown scheme" in str(exc):
                 raise UsageError(f"{self.where} is not the address of an object store") from None
@@ -188,7 +193,18 @@ class DeltaFolder(Place):
         except (DeltaError, OSError, ValueError) as exc:
             raise Invalid(f"{self.where} cannot be read as a Delta table: {_one_line(exc)}") from None
         refuse_other_columns(self.where, FRAMES[name or SNAPSHOTS], [field.name for field in table.schema().fields])
+        self._open[name] = table, self._last_commit(name, table)
         return table
+
+    def _last_commit(self, name: str, table: DeltaTable) -> object:
+        """What tells the last commit of an open table from that of another table in its place; None where the log does
+        not have it any more, and of an object store.
+        """
+        with suppress(FileNotFoundError):
+            if self._folder:
+                commit = (self._folder / name / "_delta_log" / f"{table.version():020}.json").stat()
+                return commit.st_ino, commit.st_mtime_ns
+        return None
 
     def _refuse_table_itself(self) -> None:
         """Refuse a place that is itself a table."""
@@ -218,6 +234,7 @@ class DeltaFolder(Place):
         if name not in self._at_hand:
             table = self._table(name)
             self._at_hand |= {name: table} if table else {one: self._table(one) or self._made(one) for one in FRAMES}
+            self._open.pop(name, None)  # what a record reads stays as it is until it commits
         self._seen_at.setdefault(name, self._at_hand[name].version())
         return self._at_hand[name]
 
