@@ -118,7 +118,7 @@ def test_the_terminal_sets_both_and_says_it_in_every_format(kadmin, logs_in, uni
     outputs += [kadmin("plan", "log", "p.json", "--json"), kadmin("scram", "describe", f"user={alice}")]
     assert [one.code for one in outputs] == [0] * len(outputs), outputs
     assert "2 unchanged" in outputs[-3].out
-    assert outputs[-1].out.splitlines()[-1].split() == [alice, SHA_512, "4096"]
+    assert outputs[-1].out.splitlines()[-1].split() == [f"user={alice}", SHA_512, "4096"]
     eventually(lambda: logs_in(alice, SHA_512), True)
     assert sings(*(one.text for one in outputs), caplog.text, place) == []
 
@@ -284,8 +284,8 @@ def test_the_tool_of_kip_248_takes_its_own_example(kadmin, logs_in, unique, plac
     assert kadmin(*tool, "--describe").code == 1
     assert kadmin(*tool, "--add", both).code == 0
     assert [line.split() for line in kadmin(*tool, "--describe").out.splitlines()[-2:]] == [
-        [alice, SHA_256, "8192"],
-        [alice, SHA_512, "4096"],
+        [f"user={alice}", SHA_256, "8192"],
+        [f"user={alice}", SHA_512, "4096"],
     ]
     eventually(lambda: logs_in(alice, SHA_256), True)
     assert kadmin(*tool, "--delete", f"{SHA_256},{SHA_512}").code == 0
