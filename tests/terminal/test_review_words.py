@@ -33,7 +33,9 @@ def test_parameters_stand_in_a_yaml_file_as_papermill_takes_it(kadmin, tmp_path:
     """papermill -f takes my YAML, and runbook run -f said that it is no JSON."""
     from kadmin_nb.runbooks import launcher
 
-    monkeypatch.setattr(launcher, "run", lambda name, given, output: repr(launcher._bound(launcher.find(name), given)))
+    monkeypatch.setattr(
+        launcher, "run", lambda name, given, output: repr(launcher.bound_parameters(launcher.find(name), given))
+    )
     place = tmp_path / "parameters.yaml"
     place.write_text(f"\ufeff{YAML}".replace("reason: null\n", ""))
     done = kadmin("runbook", "run", "change_quotas", "-f", str(place), "-p", "limit=6")
