@@ -144,6 +144,7 @@ def run_each(
         except KadminError as error:
             failed = error.within(cluster)
             failed.rows = fleet.table(folder)
+            failed.hint = f"{error.hint or ''} The same run with the folder {folder} continues here.".strip()
             raise failed from None
         if cluster == canary and pause and cluster != order[-1]:
             tell(f"waiting {pause:,.0f} s after the canary {cluster}")

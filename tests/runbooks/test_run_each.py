@@ -75,6 +75,7 @@ def test_it_stops_at_the_first_that_fails_and_goes_on_from_there(profiles, launc
     told: list[str] = []
     with pytest.raises(kn.errors.ConnectionFailed, match="eu-40: no broker") as failed:
         kn.runbooks.run_each("change_quotas", "eu", CHANGES, canary="eu-7", output=tmp_path / "fair", tell=told.append)
+    assert f"The same run with the folder {tmp_path / 'fair'} continues here." in str(failed.value.hint)
     order = ["eu-7", *(name for name in NAMES if name != "eu-7")]
     assert launched.clusters == order[:40]
     assert told[:2] == ["eu-7 (1 of 100): change_quotas", "eu-1 (2 of 100): change_quotas"]
