@@ -10,6 +10,7 @@ from kadmin_nb.admin.wire_kinds import _quotas_request
 from kadmin_nb.cluster import Cluster
 from kadmin_nb.local import find_jars, find_java
 from kadmin_nb.model.entity import Entity
+from tests.kafka_jars import tools_classpath
 
 JVM_OPTIONS = (
     "-Xmx256M",
@@ -53,7 +54,8 @@ def recorded(cluster: Cluster) -> bytes:
 
 def config_command(bootstrap: str, *words: str) -> list[str]:
     """The command line that `kafka-configs.sh` runs, with its JVM options, without the shell script's own start."""
-    return _java(find_jars().classpath, "kafka.admin.ConfigCommand", "--bootstrap-server", bootstrap, *words)
+    main = "org.apache.kafka.tools.ConfigCommand"
+    return _java(tools_classpath(), main, "--bootstrap-server", bootstrap, *words)
 
 
 def _java(classpath: str, *words: object) -> list[str]:
