@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -43,11 +44,10 @@ def with_newer(package: str, version: str) -> Path:
 
 def locked(version: str) -> Path:
     """The folder of the programs of an environment of all that is locked, and of this checkout, on another Python."""
-    lists = [
-        ["--require-hashes", "--no-build-isolation", "--requirement", str(ROOT / "requirements" / f"{name}.txt")]
-        for name in ("build", "dev")
-    ]
-    programs = _made_once(f"locked-python-{version}", _python(version), lists)
+    locks = [ROOT / "requirements" / f"{name}.txt" for name in ("build", "dev")]
+    lists = [["--require-hashes", "--no-build-isolation", "--requirement", str(lock)] for lock in locks]
+    digest = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()[:8]  # others are another place
+    programs = _made_once(f"locked-{digest}-python-{version}", _python(version), lists)
     ours = ["--no-deps", "--no-build-isolation", "--editable", str(ROOT)]
     subprocess.run([programs / "python", "-m", "pip", "install", "--quiet", *ours], check=True)
     return programs
