@@ -77,7 +77,8 @@ def _made_once(name: str, python: str, lists: Sequence[Sequence[str]]) -> Path:
 def run_tests(programs: Path, words: Sequence[str], tried: Path | None) -> None:
     """Run these tests of this checkout, which must pass; with `tried`, what they ran on is kept in that file."""
     kept = ["--tried", str(tried)] if tried else []
-    env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/magics"}
+    templates = str(Path(sys.prefix, "share", "jupyter"))  # what an environment that borrows packages has none of
+    env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/magics", "JUPYTER_PATH": templates}
     done = subprocess.run(
         [programs / "python", "-m", "pytest", *words, *kept, "-q", "-p", "no:cacheprovider"],
         cwd=ROOT, env=env, capture_output=True, text=True, timeout=1200,
