@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -77,7 +76,7 @@ def recent(usage: pa.Table) -> pa.Table:
 @source
 @options.keys(completions.quota_keys)
 @click.option("--refresh", default="5s", show_default=True, type=Length(), metavar="TIME", help="How often to look.")
-def top(session: Session, source: UsageSource, keys: tuple[str, ...], refresh: float) -> Any:
+def top(session: Session, source: UsageSource, keys: tuple[str, ...], refresh: float) -> None:
     """Show live, on the full screen, who uses what of which limit.
 
     The usage is that of a request log, which is read again, of a Prometheus, or, without a SOURCE, of a local Kafka,
@@ -95,14 +94,13 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], refresh: f
     if session.variables is not None or not sys.stdout.isatty():
         raise UsageError("top needs a terminal", hint="quota top prints the same once.")
     looks = Looks(session, source, options.keys_of(keys), refresh)
-    screen(looks.again, looks.ladder, refresh)()
-    return None
+    screen(looks.again, looks.ladder, refresh)
 
 
 def screen(
     again: Callable[[], tuple[list[dict[str, Any]], str]], ladder: Callable[[str, str], Any], refresh: float
-) -> Callable[[], Any]:
-    """Runs the full screen.
+) -> None:
+    """Run the full screen, until somebody ends it.
 
     Raises
     ------
@@ -113,4 +111,4 @@ def screen(
         from .live_screen import Top
     except ImportError:
         raise Unsupported("textual is not installed", hint="pip install 'kadmin_nb[top]'") from None
-    return partial(Top(again, ladder, refresh).run)
+    Top(again, ladder, refresh).run()

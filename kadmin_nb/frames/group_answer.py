@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import KadminError
+from ..errors import ExitState, KadminError
 from .answer import Answer
 from .blocks import NOTEBOOK, Block, Page
 from .views import counted_nouns
@@ -15,7 +15,7 @@ from .views import counted_nouns
 
 class GroupAnswer(Answer):
     """One frame of several clusters, which leads with `cluster` and `cluster_id`; a cluster that could not be asked is
-    one row with its `error` and `message`. It is shown cluster by cluster.
+    one row with its `error` and `message`. It is shown cluster by cluster, each with what stands below its answer.
     """
 
     _is_frame = False
@@ -45,6 +45,13 @@ class GroupAnswer(Answer):
                 continue
             yield f"{name}: {answer[1]._title()}"
             yield from answer[1]._content(page)
+            yield from answer[1]._footer(page)
+
+    def _exit_state(self, detailed: bool = False) -> ExitState:
+        """Failed where a cluster was not asked, or its answer failed; else what any of the answers tells."""
+        states = {answer[1]._exit_state(detailed) for answer in self._answers.values() if isinstance(answer, tuple)}
+        told = (state for state in (ExitState.FAILED, ExitState.DIFFERENCES) if state in states)
+        return next(told, ExitState.DONE) if self.ok else ExitState.FAILED
 
 
 def _table_of(name: str, answer: tuple[str, Answer] | KadminError) -> pa.Table:

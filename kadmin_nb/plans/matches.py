@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 from typing import Protocol
 
 from ..errors import NotFound, UsageError
@@ -29,15 +30,16 @@ class Existing(Protocol):
         """The entities of exactly these types that have a quota."""
 
 
-@dataclass(frozen=True)
 class Matches:
-    """The matches of patterns on a cluster, which is asked only where a line has one.
+    """The matches of patterns on a cluster, which is asked only where a line has one, and once for all lines.
 
     With `every`, however many match, `<any>`, and internal topics too.
     """
 
-    existing: Existing
-    every: bool = False
+    def __init__(self, existing: Existing, every: bool = False) -> None:
+        self.every = every
+        self._names = cache(lambda word: sorted(existing.names(word)))
+        self._entities_of = cache(lambda kinds: sorted(existing.entities(kinds), key=str))
 
     def edits(self, words: Sequence[str], read: Callable[[Sequence[str]], list[Edit]]) -> list[Edit]:
         """The edits that `read` makes of a line: with a pattern, of each name that matches; a note says how many did.
@@ -70,15 +72,14 @@ class Matches:
         chosen = [part for word in whose for part in choices(word.value)]
         is_chosen = matcher(tuple(chosen))
         named = [part for part in chosen if not _is_pattern(part)]
-        matching = sorted(name for name in self.existing.names(kind) if is_chosen(name))
-        return [[argument(kind, name)] for name in dict.fromkeys([*named, *matching])]
+        return [[argument(kind, name)] for name in dict.fromkeys([*named, *filter(is_chosen, self._names(kind))])]
 
     def _entities(self, whose: Sequence[Word]) -> list[list[str]]:
         """The words of each entity with a quota of which every part is named or matches."""
         is_chosen = {word.name: matcher(selector(word.name, word.value)) for word in whose}
         return [
             [argument(kind, name) for kind, name in entity.parts]
-            for entity in sorted(self.existing.entities([*is_chosen]), key=str)
+            for entity in self._entities_of(tuple(is_chosen))
             if all(is_chosen[kind](name if isinstance(name, str) else None) for kind, name in entity.parts)
         ]
 

@@ -134,11 +134,11 @@ def run_each(
     folder = Path(output or f"{stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}").resolve()
     names = {cluster: f"{runbook.name}-{cluster}.ipynb" for cluster in order}
     fleet = _begun(folder, Fleet(runbook=runbook.name, parameters=given, documents=names, own=own))
-    for cluster in order:
+    for number, cluster in enumerate(order, 1):
         record = fleet.record_of(cluster, folder)
         if record is not None and record.ok:
             continue
-        tell(f"{cluster} ({order.index(cluster) + 1} of {len(order)}): {runbook.name}")
+        tell(f"{cluster} ({number} of {len(order)}): {runbook.name}")
         try:
             launcher.run(name_or_path, {**given, **own[cluster], _CLUSTER: cluster}, output=folder / names[cluster])
         except KadminError as error:

@@ -102,6 +102,20 @@ def test_what_cannot_be_meant(line, kind, said):
     assert said in str(refused.value)
 
 
+def test_the_cluster_is_asked_once_for_all_lines_of_a_cell():
+    """A file of a hundred patterns listed the topics a hundred times, and not always the same."""
+    asked: list[str] = []
+
+    class Counted(Existing):
+        def names(self, word: str) -> Iterable[str]:
+            asked.append(word)
+            return super().names(word)
+
+    text = "set retention.ms=7d topic~=team-3.*\nset retention.ms=8d topic~=team-4.*"
+    assert len(change_lines.edits(text, matches=Matches(Counted()))) == 3
+    assert asked == ["topic"]
+
+
 def test_a_stage_without_a_cluster_takes_no_pattern():
     """There is nothing to match."""
     with pytest.raises(kn.UsageError, match="names no single resource"):

@@ -11,6 +11,7 @@ import pytest
 import kadmin_nb as kn
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "another-cluster.md"
+USED = PAGE.parents[1] / "examples" / "used.csv"
 OLD = "CN=checkout,O=shop"
 LIMITS = {"producer_byte_rate": 6e6, "controller_mutation_rate": 10.0, "request_percentage": 50.0}
 
@@ -59,6 +60,9 @@ def test_a_reading_verb_takes_a_group(kadmin, kafka, tmp_path, monkeypatch, uniq
     assert "127.0.0.1:1" in other["message"]
     shown = kadmin("quota", "describe", f"user={user}", "-c", "@eu")
     assert (shown.code, "5 MB/s" in shown.out, "b: 127.0.0.1:1" in shown.out) == (1, True, True), shown.text
+    near = kadmin("quota", "near", str(USED), "-c", "@eu")
+    assert "Judged by the limits of now" in near.out, near.text
+    assert "Read from 1 of 1 brokers" in near.out
     for words in (("quota", "set", "producer_byte_rate=1", f"user={user}"), ("quota", "audit", "--stage")):
         refused = kadmin(*words, "-c", "@eu")
         assert (refused.code, "takes no group" in refused.err, "--each" in refused.err) == (2, True, True)
