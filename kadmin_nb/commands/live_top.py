@@ -100,7 +100,7 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], refresh: f
 def screen(
     again: Callable[[], tuple[list[dict[str, Any]], str]], ladder: Callable[[str, str], Any], refresh: float
 ) -> None:
-    """Run the full screen, until somebody ends it.
+    """Run the full screen until q is typed.
 
     Raises
     ------

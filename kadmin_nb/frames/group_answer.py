@@ -15,7 +15,7 @@ from .views import counted_nouns
 
 class GroupAnswer(Answer):
     """One frame of several clusters, which leads with `cluster` and `cluster_id`; a cluster that could not be asked is
-    one row with its `error` and `message`. It is shown cluster by cluster, each with what stands below its answer.
+    one row with its `error` and `message`. It is shown cluster by cluster, with notes and warnings.
     """
 
     _is_frame = False

@@ -488,3 +488,17 @@ def test_a_run_that_ended_badly_has_its_rows_where_the_line_asked_for_them(form,
         assert live["rows"].to_arrow()["state"].to_pylist() == ["verified"]
     else:
         assert json.loads((tmp_path / "rows.json").read_text())[0]["state"] == "verified"
+
+
+def test_a_group_is_asked_and_the_current_cluster_stays(live, kafka, tmp_path, monkeypatch):
+    """After --cluster @eu the next line went to the last cluster of the group."""
+    toml = tmp_path / "kadmin-nb.toml"
+    toml.write_text(
+        f'[profiles.a]\nbootstrap = "{kafka.bootstrap}"\n[profiles.b]\nbootstrap = "127.0.0.1:1"\ntimeout = 2\n'
+        '[groups.eu]\nmembers = ["a", "b"]\n'
+    )
+    monkeypatch.setenv("KADMIN_CONFIG", str(toml))
+    asked = live("%kquota describe --cluster @eu")
+    assert asked["cluster"].to_pylist()[-1] == "b"
+    assert "127.0.0.1:1" in asked["message"].to_pylist()[-1]
+    assert isinstance(live("%kquota describe"), pd.DataFrame)  # b would have refused the connection
