@@ -55,6 +55,7 @@ def cells_of(runbook: str, **given: object) -> dict[str, Any]:
     return space
 
 
+@pytest.mark.long
 def test_a_table_of_usage_is_audited_where_it_is(
     kafka: LocalKafka, table: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 import kadmin_nb as kn
 from tests.analytics.traffic import ALICE, BOB, EASY, FAR, FREE, LEFT, LIMIT, READER, RIGHT, SENT, TIGHT
 
-pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.secure]
+pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.secure, pytest.mark.long]
 
 PRODUCE, FETCH = "producer_byte_rate", "consumer_byte_rate"
 SIDES = {

@@ -132,7 +132,7 @@ def alerts_of(rows) -> list[tuple]:
     return sorted((*row[:4], row[6], round(row[8]), round(row[10], 6)) for row in rows)
 
 
-@pytest.mark.parametrize("of", ["requests", "a table"])
+@pytest.mark.parametrize("of", [pytest.param("requests", marks=pytest.mark.long), "a table"])
 def test_alerts_come_as_soon_as_a_window_is_over(spark, logs, lines_of, out, tmp_path, of):
     """Who is over a limit was known in the morning, by the job of the night."""
     whole = kn.usage.usage(kn.usage.requests(str(logs.folder), broker=BROKER, tz="UTC"))

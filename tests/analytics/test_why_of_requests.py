@@ -13,6 +13,7 @@ from tests.double import FakeKafka
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["a full queue", "leaders on one broker"])
 def test_requests_in_spark_tell_the_same(spark, name: str) -> None:
     """`quota why` of a table of requests ended in *exprs should not be empty*, where bytes were throttled."""

@@ -46,6 +46,7 @@ def opened(open_notebook: Open, kafka: LocalKafka, *cells: str) -> Any:
     return notebook
 
 
+@pytest.mark.long
 def test_the_quota_editor_and_its_remarks(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
 ) -> None:

@@ -61,6 +61,7 @@ def test_an_answer_is_sorted_searched_and_scrolled(open_notebook: Open) -> None:
     assert_nothing(notebook, "answer-table")
 
 
+@pytest.mark.long
 def test_without_a_kernel_it_is_a_page(open_notebook: Open, lab: Lab) -> None:
     """I opened yesterday's notebook, and the answers were gone."""
     notebook = opened(open_notebook)

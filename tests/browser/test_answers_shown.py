@@ -61,6 +61,7 @@ def cells(kafka: Any, cluster: Any) -> list[str]:
     return ["\n".join(begin), *LINES.values()]
 
 
+@pytest.mark.long
 def test_every_answer_is_there_to_be_looked_at(cells: list[str], open_notebook: Callable[..., Notebook]) -> None:
     """At 1400 pixels the column `value` fell off the screen."""
     notebook = open_notebook(cells, width=WIDTHS[0], height=4000)
@@ -75,6 +76,7 @@ def test_every_answer_is_there_to_be_looked_at(cells: list[str], open_notebook: 
     assert not [name for name, output in zip(LINES, outputs, strict=True) if "Error" in output.inner_text()]
 
 
+@pytest.mark.long
 def test_a_document_of_answers_is_there_to_be_looked_at(cells: list[str], lab: Any, browser: Any) -> None:
     """The page that nbconvert made was white in a dark browser, and bare."""
     place = lab.write("answers.ipynb", cells)

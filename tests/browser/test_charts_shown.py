@@ -60,7 +60,7 @@ def test_every_chart_is_a_picture_that_runs_nothing(open_notebook: Open) -> None
     assert page.evaluate("window.broken") is None
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 def test_a_drawing_follows_the_page(browser: Any, scheme: str) -> None:
     """In a dark page the drawing of a saved notebook was a white box, or black on black."""
     draw, frame = CHARTS["plan"]

@@ -86,6 +86,7 @@ def test_letters_are_keys_only_where_nothing_is_typed(open_notebook: Open) -> No
     assert page.locator("input[placeholder^='filter:']").input_value() == "u0000042"
 
 
+@pytest.mark.long
 def test_a_value_of_a_config_may_begin_with_any_letter(open_notebook: Open) -> None:
     """I typed *producer* over the value of a config, and my plan opened."""
     notebook = open_notebook([EVERY[0], "hostile_configs('gzip')"])
@@ -101,6 +102,7 @@ def test_a_value_of_a_config_may_begin_with_any_letter(open_notebook: Open) -> N
     page.get_by_role("gridcell", name="up was not set").wait_for()
 
 
+@pytest.mark.long
 def test_four_keys_are_in_sight_beside_the_list_of_files(open_notebook: Open) -> None:
     """At 1000 pixels I saw two limits of a client, and scrolled for each of the others."""
     notebook = opened(open_notebook, SEEDED, width=1000)
@@ -120,6 +122,7 @@ def test_four_keys_are_in_sight_beside_the_list_of_files(open_notebook: Open) ->
     assert page.get_by_role("rowheader", name="user=team-07").inner_text() == "user=team-07"
 
 
+@pytest.mark.long
 def test_a_million_rows_scroll_to_their_end(open_notebook: Open) -> None:
     """Browsers limit the height of an element, and the last rows could not be reached."""
     notebook = opened(open_notebook, "numbered(1_000_000)")
@@ -155,6 +158,7 @@ SCROLLED_TO = """cell => {
 """Where a cell is right after it was scrolled to, before anything is drawn, and whether a click there is on it."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [pytest.param("numbered(50)", marks=pytest.mark.long), "numbered(1_000_000)"])
 def test_an_editor_stays_on_its_cell_while_the_table_scrolls(open_notebook: Open, rows: str) -> None:
     """I scrolled to compare two limits, and what I was typing stood on the row of somebody else."""
@@ -257,6 +261,7 @@ def test_axe_finds_nothing(open_notebook: Open) -> None:
         notebook.change_theme()
 
 
+@pytest.mark.long
 def test_who_stays_in_view_where_the_limits_are_scrolled(open_notebook: Open) -> None:
     """Beside the list of files the table is narrow: I scrolled to a limit, and could not see whose it is."""
     notebook = opened(open_notebook, "numbered(50)", width=800)
@@ -276,6 +281,7 @@ def test_who_stays_in_view_where_the_limits_are_scrolled(open_notebook: Open) ->
     assert beside_names == "rgb(255, 255, 255)"  # a row that is scrolled below them is not seen there
 
 
+@pytest.mark.long
 def test_a_column_is_as_wide_as_one_drags_it(open_notebook: Open) -> None:
     """The name was longer than its column, and nothing could be done about it."""
     notebook = opened(open_notebook, "numbered(50)", width=1400)
@@ -319,6 +325,7 @@ def test_a_row_is_one_line_and_twenty_are_in_sight(open_notebook: Open) -> None:
     assert long.get_attribute("title") == "user=CN=app-of-a-long-name,OU=Team,O=Shop,C=DE,ST=Berlin"
 
 
+@pytest.mark.long
 def test_nothing_moves_when_a_cell_is_chosen(open_notebook: Open) -> None:
     """I clicked a cell, its explanation opened below the table, and the button that I wanted was elsewhere."""
     notebook = opened(open_notebook, "numbered(50)")
@@ -358,6 +365,7 @@ def test_a_cell_has_a_bar_of_use_and_the_figure_where_it_is_near(open_notebook: 
     assert [round(width / widths[-1], 2) for width in widths] == [0.5, 0.86, 0.93, 1.0]
 
 
+@pytest.mark.long
 def test_keys_that_nobody_uses_wait_behind_a_button(open_notebook: Open) -> None:
     """Three of five columns were empty, and the one with limits had no room."""
     notebook = opened(open_notebook, "numbered(50)")

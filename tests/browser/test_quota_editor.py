@@ -87,6 +87,7 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     notebook.picture("editor-narrow")
 
 
+@pytest.mark.long
 def test_the_lines_stay_on_the_cell_that_was_typed_until_one_looks_elsewhere(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
 ) -> None:

@@ -25,6 +25,7 @@ def _click(page: Any, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).last.click()
 
 
+@pytest.mark.long
 def test_a_line_that_applies_the_plan_shows_in_its_review(
     kafka: LocalKafka, unique: Callable[[str], str], open_notebook: Open
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_danger_is_confirmed_and_taken_back(
     applied(stage.plan("a test")).raise_for_errors()
 
 
+@pytest.mark.long
 def test_the_value_that_was_meant_is_used_by_a_click(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
 ) -> None:

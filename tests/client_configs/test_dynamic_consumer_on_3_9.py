@@ -35,11 +35,13 @@ def topic(kafka: LocalKafka, unique) -> str:
     return name
 
 
+@pytest.mark.long
 def test_flips_under_load(of_producer, broker, topic, caplog) -> None:
     """The old broker's answers came in another order."""
     producers.test_flips_under_load_lose_repeat_and_reorder_nothing(20, of_producer, broker, topic, caplog)
 
 
+@pytest.mark.long
 def test_an_open_transaction(of_producer, broker, topic, caplog) -> None:
     """The old broker ended our transaction."""
     producers.test_an_open_transaction_is_not_touched(of_producer, broker, topic, caplog)

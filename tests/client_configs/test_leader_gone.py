@@ -67,6 +67,7 @@ def test_the_alter_is_made_whole_or_not_at_all(step, trio, unique, monkeypatch):
         eventually(lambda: alive(cluster), 3, 40)
 
 
+@pytest.mark.long
 def test_what_has_no_leader_hides_no_quota(trio, unique, monkeypatch):
     """The broker of one topic was down, and nobody's quota could be described any more."""
     monkeypatch.setattr(users, "BESIDE_QUOTAS", 1.0)

@@ -102,6 +102,7 @@ def test_this_machines_clock_does_not_matter(config, clients, user, monkeypatch,
     assert rows(clients.clients(user=user), "instance") == [("host-1",)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hours", [pytest.param(-2, marks=pytest.mark.long), 2])
 def test_a_clients_clock_does_not_matter(config, clients, user, hours) -> None:
     """A container with a wrong clock was dead in the list, or immortal."""

@@ -98,6 +98,7 @@ def test_what_the_others_show_is_shown_and_the_one_that_is_down_is_named(three, 
     assert brakes(wide.configs.why(topic="strict")) == brakes(wide.configs.why(topic="single")) == []
 
 
+@pytest.mark.long
 def test_one_that_lets_us_not_in_is_named_and_the_others_are_read(three, wide) -> None:
     """`quota why` ended with an error: one of three brokers had as many connections of us as it takes."""
     key = "max.connections.per.ip"

@@ -91,6 +91,7 @@ def greedy(kafka: LocalKafka) -> Iterator[None]:
             thread.join(10)
 
 
+@pytest.mark.long
 def test_a_throttled_address_is_told_so(own) -> None:
     """Others of our address connected all the time, and we looked for a wrong protocol for an hour."""
     key = "connection_creation_rate"

@@ -125,6 +125,7 @@ def test_a_change_that_lands_after_everybody_gave_up_is_not_wrong(through, proxy
     assert proxy.counts[side.altering] == 1
 
 
+@pytest.mark.long
 def test_what_follows_a_lost_request_is_not_sent(through, proxy, unique):
     """The rest of the plan went out although nobody knew what had become of its beginning."""
     stage, name = through.new_stage(), unique("both")
@@ -167,6 +168,7 @@ def test_a_second_apply_sends_no_alter(through, proxy, unique, kind):
     assert not {ALTER_QUOTAS, -ALTER_QUOTAS, ALTER_CONFIGS, -ALTER_CONFIGS} & set(proxy.counts)
 
 
+@pytest.mark.long
 def test_three_brokers_say_so_after_a_lost_answer(unique):
     """The broker that lost the answer was asked, the two others were not."""
     proxy, name = Proxy(nodes=3), unique("three")

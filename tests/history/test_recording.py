@@ -245,6 +245,7 @@ SEEN = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_two_recorders_of_one_cluster_take_turns(tmp_path: Path) -> None:
     """The one that came a little later with an earlier snapshot wrote over what the other had seen."""
@@ -258,7 +259,7 @@ def test_two_recorders_of_one_cluster_take_turns(tmp_path: Path) -> None:
     assert len(history.snapshots()) == 32
 
 
-@pytest.mark.parametrize("taken_away", [False, True])
+@pytest.mark.parametrize("taken_away", [pytest.param(False, marks=pytest.mark.long), True])
 def test_an_open_history_shows_what_others_have_recorded_since(tmp_path: Path, taken_away: bool) -> None:
     """My notebook had the history open since Monday, and showed Monday's limits: the job records in its own process."""
     place = tmp_path / "history"

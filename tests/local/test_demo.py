@@ -46,6 +46,7 @@ def is_over(pid: int) -> bool:
     return process._state(pid) in ("", "Z", "X")
 
 
+@pytest.mark.long
 def test_it_ends_with_the_kernel(state):
     """After a week of demos the machine had nine Kafkas, and nine that sent to none of them."""
     with subprocess.Popen([sys.executable, "-c", NOTEBOOK], stdin=-1, stdout=-1, text=True) as kernel:

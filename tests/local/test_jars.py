@@ -100,7 +100,7 @@ def test_an_installed_kafka_is_used_instead(tmp_path, jars, monkeypatch):
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("secure", [False, True], ids=["open", "with logins"])
+@pytest.mark.parametrize("secure", [False, pytest.param(True, marks=pytest.mark.long)], ids=["open", "with logins"])
 def test_an_installed_kafka_that_writes_no_log_comes_up(secure, tmp_path, jars, monkeypatch):
     """It was said not to come up within 90 s, and it ran."""
     libs = tmp_path / "kafka" / "libs"

@@ -186,6 +186,7 @@ def test_a_node_that_cannot_come_up_says_its_last_lines(state, extra, says):
     assert local.status() == []
 
 
+@pytest.mark.long
 def test_a_node_that_hangs_is_given_up(state):
     """It waited for ever. (The voters do not exist: no quorum, no leader, no port.)"""
     with pytest.raises(ConnectionFailed, match=r"accepted no clients within 10 s; its log ends: \["):
@@ -194,6 +195,7 @@ def test_a_node_that_hangs_is_given_up(state):
     assert "INFO" in log_of("hung")
 
 
+@pytest.mark.long
 def test_a_port_that_is_taken_meanwhile_is_drawn_again(state, monkeypatch):
     """Two test runs started at the same moment, and one failed."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

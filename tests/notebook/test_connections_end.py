@@ -58,6 +58,7 @@ def _fails(kafka: LocalKafka) -> None:
         cluster.configs.describe(topic="no-such-topic").raise_for_errors()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("uses", "times"),
     [(_looks, 300), (_plans, 30), (_reviews, 10), (_scrapes, 10), (_fails, 30)],

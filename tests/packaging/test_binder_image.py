@@ -59,6 +59,7 @@ def test_the_session_is_what_binder_asked_for(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_the_image_is_built_in_an_empty_home(tmp_path: Path) -> None:
     """It used what lay about in my home."""

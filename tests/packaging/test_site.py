@@ -136,6 +136,7 @@ def test_every_page_is_in_the_navigation() -> None:
     assert [place for place in places if f": {place}\n" not in navigation] == []
 
 
+@pytest.mark.long
 def test_the_search_answers_questions(page: Any) -> None:
     """I typed my question, and the first hit was the changelog."""
     assert set(QUESTIONS) <= set(ANSWERED)

@@ -68,6 +68,7 @@ def _in_a_notebook(cell: str, env: dict[str, str]) -> str:
     return place.read_text()
 
 
+@pytest.mark.long
 def test_the_tutorial_goes_to_its_end(installed: Path, desk: dict[str, str]) -> None:  # noqa: F811
     """The third line of the tutorial failed, as it had only ever been typed in the checkout."""
     said = ""

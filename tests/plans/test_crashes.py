@@ -232,6 +232,7 @@ def test_killed_at_every_point_it_goes_on_to_the_same_end(chosen, scene, applied
         assert (number, point, [*wrongs(scene, plan, tells)]) == (number, point, [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_killed_at_every_commit_of_its_lease_it_goes_on_at_once(step, scene, applied, tells):
     """What the dead one held kept the next from resuming for minutes."""
@@ -244,6 +245,7 @@ def test_killed_at_every_commit_of_its_lease_it_goes_on_at_once(step, scene, app
         assert (number, [*wrongs(scene, plan, tells, lock=True)]) == (number, [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "near", [pytest.param(99, marks=pytest.mark.long), 2], ids=["at every point", "about its commit"]
 )

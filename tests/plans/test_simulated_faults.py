@@ -100,7 +100,8 @@ def test_many_pairs_of_faults(name, schedules_ran):
 
 
 TO_UNDO = {**ALL, **UNDONE}
-MANY = [*SMALL, *UNDONE, *[pytest.param(name, marks=pytest.mark.long) for name in SCENES]]
+DAILY = ["one quota on slow brokers", *UNDONE]
+MANY = [*DAILY, *[pytest.param(name, marks=pytest.mark.long) for name in ALL if name not in DAILY]]
 
 
 @pytest.mark.slow

@@ -93,6 +93,7 @@ def scraped(endpoint: WSGIServer, folder: Path) -> Iterator[RealPrometheus]:
             yield server
 
 
+@pytest.mark.long
 def test_prometheus_reads_our_text(endpoint, scraped):
     """invalid UTF-8 label value: the whole scrape was thrown away."""
 

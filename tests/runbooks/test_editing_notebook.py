@@ -16,6 +16,7 @@ pytestmark = pytest.mark.broker
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "editing.ipynb"
 
 
+@pytest.mark.long
 def test_a_run_by_papermill_shows_every_table(tmp_path: Path) -> None:
     """The widgets of the nightly run were empty boxes, and the document had a megabyte of their state."""
     document = kn.runbooks.run(NOTEBOOK, output=tmp_path).document

@@ -166,6 +166,7 @@ def test_a_file_that_is_no_reassignment_is_one_line(reach, text) -> None:
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.long
 def test_the_cluster_without_a_broker_is_as_it_was_foretold(three: LocalKafka, wide: kn.Cluster, reach) -> None:
     """The what-if had another leader than the controller chose."""
     foretold = reach(topics=["one", "two"], without=[2])["message"]  # 1 leads four of five then, and 3 one

@@ -151,6 +151,7 @@ def test_usage_without_rows_is_one_line(sized) -> None:
         sized([])
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_usage_in_spark_has_the_same_proposals(sized, limit) -> None:
     """Two engines gave two limits."""

@@ -77,6 +77,7 @@ def typed(kafka, tmp_path):
     return run
 
 
+@pytest.mark.long
 def test_twenty_lines_work_without_the_names_that_windows_lacks(typed, unique, tmp_path):
     """I typed the first line on my laptop and got an AttributeError at files.py."""
     user = unique("user")

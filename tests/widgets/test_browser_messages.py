@@ -159,6 +159,7 @@ def test_only_views_that_are_there_get_rows(page: Page) -> None:
     assert {answer.get("view") for answer in page.receive(edit("2MB/s"))} == {"b", None}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_views_that_never_say_goodbye_are_forgotten(page: Page) -> None:
     """I reloaded the page a thousand times, and every edit took five seconds."""
@@ -177,6 +178,7 @@ def test_a_new_view_of_an_old_widget_gets_the_rows_as_they_are_now(page: Page) -
     assert answers[0]["cells"][1][0] == "2 MB/s"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [200, 5_000, 200_000])
 def test_no_message_is_larger_than_hosts_take(size: int) -> None:
     """Names of 30,000 characters made a message of 3 MB, and Databricks dropped it."""
