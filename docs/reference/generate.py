@@ -43,7 +43,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.resolution.rules import entity_at
 from kadmin_nb.runbooks import catalogue
-from kadmin_nb.state.diff_answer import Diff
+from kadmin_nb.state.compare import Diff
 from kadmin_nb.usage.backtesting import BacktestAnswer
 from kadmin_nb.usage.touched_clients import ImpactAnswer
 

@@ -179,10 +179,11 @@ class ClusterCollector(Collector):
         return {"findings": {**dict.fromkeys(FINDINGS.items(), 0), **found}.items()}
 
     def _read_drift(self) -> dict[str, Any]:
-        counts = self._cluster.diff(self._against).counts.to_arrow().to_pylist()
-        rows = {row["state"]: row for row in counts if row["state"] in DIFFERENCES}
-        nothing = dict.fromkeys(KINDS, 0)
-        return {"drift_rows": [((k, state), rows.get(state, nothing)[k]) for state in DIFFERENCES for k in KINDS]}
+        rows = self._cluster.diff(self._against).to_arrow().select(["kind", "state"]).to_pylist()
+        counts = Counter((row["kind"], row["state"]) for row in rows)
+        return {
+            "drift_rows": [((k, state), counts[kind.kind, state]) for state in DIFFERENCES for k, kind in KINDS.items()]
+        }
 
     def _read_plans(self) -> dict[str, Any]:
         begun, unread = journals().begun(self._kafka.id)
@@ -270,7 +271,7 @@ def _reference(against: str | None) -> str | None:
 
     if against is not None and named(against).what == "cluster":
         raise UsageError(
-            f"{against} is neither a declarative file, a snapshot nor history:WHERE", hint="cluster.yaml, for example."
+            f"{against} is neither a declarative file nor history:WHERE", hint="cluster.yaml, for example."
         )
     return against
 

@@ -60,9 +60,8 @@ def export(
 ) -> Any:  # fmt: skip
     """Write all quotas, configs and client configs that are set, as YAML or JSON; `plan from` reads it.
 
-    SOURCE is a saved snapshot (.parquet) or history:WHERE@TIME; default: the current cluster, of which
-    only the KINDs are read. One that cannot be read is named, the others are written, and the exit
-    code is 1.
+    SOURCE is history:WHERE@TIME; default: the current cluster, of which only the KINDs are read. One
+    that cannot be read is named, the others are written, and the exit code is 1.
 
     \b
     {here} > cluster.yaml
@@ -132,16 +131,14 @@ def _form(form: str | None, out: str | None) -> str:
 def _snapshot_to_write(
     session: Session, source: str | None, cluster_id: str | None, kinds: Sequence[str] | None
 ) -> Snapshot:
-    """The snapshot to write: of the current cluster, a file, or a history."""
+    """The snapshot to write: of the current cluster, or a history."""
     from ..state.sides import kept, named
 
     if source is None:
         return session.cluster.snapshot(kinds or ("quotas", "configs", "client-configs"))
     found = named(source)
-    if found.what not in ("snapshot", "history"):
-        raise UsageError(
-            f"{source} is neither a saved snapshot nor history:WHERE@TIME", hint="--cluster names another cluster."
-        )
+    if found.what != "history":
+        raise UsageError(f"{source} is not history:WHERE@TIME", hint="--cluster names another cluster.")
     with session.at_work("reading the past"):
         return kept(found, cluster_id).content
 

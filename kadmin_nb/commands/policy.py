@@ -1,4 +1,4 @@
-"""`policy check`: whether a cluster, a snapshot or a plan keeps a team's rules; for CI too."""
+"""`policy check`: whether a cluster, a file or a plan keeps a team's rules; for CI too."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ def policy() -> None:
 def check(session: Session, file: Path, target: Any, pairs: Any) -> Any:
     """Check each rule of a policy.
 
-    It is checked on a cluster, by default the current one, on a saved snapshot
-    (.parquet), or on a plan (file or id) as if it were applied to the cluster.
+    It is checked on a cluster, by default the current one, on what a file
+    (.yaml) declares, on history:WHERE@TIME, or on a plan (file or id) as if it
+    were applied to the cluster.
 
     Exit 0: no rule is broken. Exit 1: one is broken, or cannot be checked. With
     --detailed-exitcode, exit 3: rules are broken, and all could be checked.
@@ -60,7 +61,7 @@ def _target(session: Session, name: Any) -> Any:
     from ..plans.journal.store import is_id, plan_named
     from ..plans.plan import Plan
     from ..profiles import profile_names
-    from ..state.snapshots import SUFFIX, Snapshot
+    from ..state.sides import kept, named
 
     if name is None:
         return session.cluster
@@ -69,10 +70,10 @@ def _target(session: Session, name: Any) -> Any:
     text = str(name)
     if session.variables is not None and text in session.variables:
         return _of_variable(session, text)
-    if Path(text).suffix == SUFFIX:
-        return Snapshot.load(text)
     if Path(text).suffix == ".json" and Path(text).exists():
         return Plan.load(text)
+    if (source := named(text)).what != "cluster":
+        return kept(source, None).content
     return plan_named(text) if text not in profile_names() and is_id(text) else text
 
 

@@ -825,27 +825,14 @@ class HISTORY_CHANGES(_OfCluster):
 
 
 class DIFF(Frame, key="row"):
-    """Differences, one row for each resource and key: what differs first, then what does so by default or by nature
-    only (state `nature`), and the throttles of copies that are under way (state `temporary`), which Kafka's tools set
-    for a while. Other states are added (only b has it), removed (only a), changed, source (the
-    same value from elsewhere), default (set on one side to what is the default on the other, or two defaults), or
-    unknown (one side could not be read; the key is null)."""
+    """Differences, one row for each resource and key. `state` is added (only b has it), removed (only a), changed,
+    source (the same value from elsewhere), unknown (one side could not be read; the key is null), or, at the end,
+    temporary: throttles of copies that are under way, which Kafka's tools set for a while."""
 
     shown = "row kind resource! key! state! a! b! source_a source_b note"
     columns = "row kind:text resource key? state a b source_a source_b note is_sensitive"
     a = b = Field(TEXT, "as the broker takes it", unit=OF_KEY, null=True)
     source_a = source_b = Field(TEXT, look=BADGE, null=True)
-    missing = Field(TEXT, "the side, a or b, that does not have the topic at all", null=True)
-
-
-class DIFF_COUNTS(Frame):
-    """The number of rows of each state, hidden ones included."""
-
-    columns = "state"
-    quotas = Field(COUNT, "rows of quotas")
-    configs = Field(COUNT, "rows of configs")
-    client_configs = Field(COUNT, "rows of client configs")
-    credentials = Field(COUNT, "rows of SCRAM credentials")
 
 
 # --- rules, checks and runs ---

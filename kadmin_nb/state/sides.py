@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-
 from ..errors import KadminError, UsageError
-from ..frames import given_frames
-from ..frames.answer import Answer
-from ..frames.schema_metadata import CLUSTER_ID
 from ..hints import short_id
+from ..model.figures import utc
 from ..model.grammar import quote
-from ..model.resources import WORDS, Resource
 from .declaration import Declared, read_by
-from .diff_answer import Side
 from .history import open_history
 from .reader import load
-from .snapshot_kinds import CONFIGS, CREDENTIALS, KINDS, kind_of, kind_of_scope
-from .snapshots import SCOPE, SUFFIX, Snapshot, snapshot_of_texts
-from .taking import configs_of
+from .snapshot_kinds import CREDENTIALS, kind_of_scope
+from .snapshots import Snapshot, snapshot_of_texts
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
@@ -39,11 +31,37 @@ Connect = Callable[[str], AbstractContextManager[Any]]
 """How a word becomes a cluster."""
 
 
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a comparison: a snapshot, and how it is called.
+
+    `is_live` of a cluster as it is now. `is_declared` that it is a file that somebody may have written: it says nothing
+    of what stands in server.properties. `only` are the kinds, resources and keys of which alone it says anything, as a
+    plan of its rows.
+    """
+
+    says: str
+    content: Snapshot
+    is_live: bool = False
+    is_declared: bool = False
+    only: frozenset[tuple[str, str, str]] | None = None
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster that it is of, None where nothing says so."""
+        return self.content.cluster_id or None
+
+    def __str__(self) -> str:
+        whose = f"cluster {self.cluster_id}" if self.cluster_id else "no cluster named"
+        when = "" if self.is_declared else f" at {utc(self.content.taken_at)}"
+        return f"{self.says} ({whose}{when}{self.content.shortfall})"
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a word names: a cluster, as `connect` finds it, a file of either kind, or a moment of a history."""
+    """What a word names: a cluster, as `connect` finds it, a declarative file, or a moment of a history."""
 
-    what: Literal["cluster", "snapshot", "declared", "history"]
+    what: Literal["cluster", "declared", "history"]
     where: str
     time: str = NOW
 
@@ -67,8 +85,7 @@ def named(text: str) -> Named:
         return Named("history", where, time)
     if not text:
         raise UsageError("an empty name cannot be compared", hint="A profile, host:port, or a file.")
-    suffix = Path(text).suffix
-    return Named("snapshot" if suffix == SUFFIX else "declared" if suffix in DECLARED else "cluster", text)
+    return Named("declared" if Path(text).suffix in DECLARED else "cluster", text)
 
 
 def read_sides(a: object, b: object, connect: Connect, cluster_id: str | None) -> list[Side]:
@@ -91,8 +108,7 @@ def read_sides(a: object, b: object, connect: Connect, cluster_id: str | None) -
         if all(side.is_live for side in both) and sides[0].cluster_id == sides[1].cluster_id:
             says = f"{sides[0].says} and {sides[1].says}, are the cluster {sides[0].cluster_id} as it is now"
             raise UsageError(f"both sides, {says}", hint="history:WHERE@TIME names an earlier state.")
-        both = [_with_synonyms(side, other) for side, other in zip(both, reversed(both), strict=True)]
-    return [side if side.cluster is a or side.cluster is b else replace(side, cluster=None) for side in both]
+    return both
 
 
 def _is_cluster(source: Any) -> bool:
@@ -108,32 +124,31 @@ def _reached(target: str, connect: Connect) -> AbstractContextManager[Any]:
         return connect(target)
     except UsageError as exc:
         if os.path.isfile(target) and not target.endswith(".properties"):
-            exc.hint = f"A declarative file ends in {', '.join(DECLARED)}, a snapshot in {SUFFIX}."
+            exc.hint = f"A declarative file ends in {', '.join(DECLARED)}."
         raise
 
 
 def _live(cluster: Any, says: str, other: Side | None) -> Side:
-    """A cluster as it is now; beside a declarative file of its kinds."""
-    kinds = _kinds_of(other) if other is not None and other.is_declared else None
+    """A cluster as it is now; beside a declarative file, or a plan, of its kinds."""
+    kinds = None
+    if other is not None and other.is_declared:
+        credentials = not {*CREDENTIALS.scopes}.isdisjoint(other.content.scopes)
+        kinds = [*read_by(other.content.scopes), *[CREDENTIALS.name] * credentials]
     try:
-        return Side(says, cluster.snapshot(kinds), frozenset(cluster.port.topics()), cluster=cluster)
+        return Side(says, cluster.snapshot(kinds), is_live=True)
     except KadminError as exc:
         raise exc.within(says) from None
 
 
-def _kinds_of(file: Side) -> list[str]:
-    """The kinds to read of a cluster beside a declarative file, or a plan: with configs the brokers', which have the
-    defaults."""
-    kinds = read_by(file.content.scopes)
-    credentials = not {*CREDENTIALS.scopes}.isdisjoint(file.content.scopes)
-    return [*kinds, *["broker"] * (not {*kinds}.isdisjoint(WORDS)), *[CREDENTIALS.name] * credentials]
-
-
 def kept(source: Any, cluster_id: str | None, other: Side | None = None) -> Side:
-    """A file, a moment of a history, a snapshot, a plan or a frame."""
+    """A file, a moment of a history, a snapshot or a plan.
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
     match source:
-        case Named("snapshot", path):
-            return Side(path, Snapshot.load(path))
         case Named("declared", path):
             return kept(load(path), cluster_id, other)
         case Named("history", where, time):
@@ -144,31 +159,8 @@ def kept(source: Any, cluster_id: str | None, other: Side | None = None) -> Side
             return Side("a snapshot", source)
     if hasattr(source, "changes"):
         return _left_by(source)
-    frame = _of_frame(source)
-    return Side(f"a frame of {sum(map(len, frame.frames.values())):,} rows", frame)
-
-
-def _of_frame(given: object) -> Snapshot:
-    """Anything with `__arrow_c_stream__` as a snapshot of it alone, without an id; missing columns are null."""
-    if not hasattr(given, "__arrow_c_stream__"):
-        raise UsageError(
-            f"a {type(given).__name__} is neither a snapshot nor a frame",
-            hint="Pass cluster.snapshot(), an Arrow table, or a pandas or Polars DataFrame.",
-        )
-    table = given_frames.table_of(given, "the frame")
-    kind, marks = kind_of(table), table.schema.metadata or {}
-    table = given_frames.fitted(table, kind.schema, "the frame")
-    columns = [table[f.name] if f.name in table.column_names else pa.nulls(len(table), f.type) for f in kind.schema]
-    whole = kind.without_secrets(pa.table(columns, kind.schema.names))
-    tables = {one: one.schema.empty_table() for one in KINDS.values()} | {kind: whole}
-    read = marks.get(SCOPE.encode(), b"").decode().split()
-    return Snapshot(
-        id="",
-        cluster_id=marks.get(CLUSTER_ID.encode(), b"").decode(),
-        taken_at=datetime.now(UTC),
-        scopes=tuple(scope for scope in read if scope in kind.scopes) or kind.scopes,
-        complete=True,
-        frames={one.name: Answer(table) for one, table in tables.items()},
+    raise UsageError(
+        f"a {type(source).__name__} is neither a cluster, a snapshot nor a plan", hint="Pass cluster.snapshot()."
     )
 
 
@@ -189,34 +181,3 @@ def _past(where: str, time: str, cluster_id: str | None, other: Side | None) -> 
     if cluster_id is None and other and len(recorded.clusters) > 1 and other.cluster_id in recorded.clusters:
         cluster_id = other.cluster_id
     return Side(f"{HISTORY}{where}", recorded.as_of(time, cluster_id))
-
-
-def _with_synonyms(file: Side, live: Side) -> Side:
-    """A declarative file's configs with the synonyms of a cluster beside it: a file cannot say what applies without a
-    value."""
-    if not (file.is_declared and live.cluster):
-        return file
-    configs, live_configs = file.content.configs.to_arrow(), live.content.configs.to_arrow()
-    missing = set(_common_places(configs)) - set(_common_places(live_configs))
-    chains = _chains(live.cluster, [place for place in missing if place[0] in _ANYWHERE])
-    synonyms = pa.array([chains.get(place) for place in _common_places(configs)], configs.schema.field("synonyms").type)
-    with_them = configs.set_column(configs.schema.get_field_index("synonyms"), "synonyms", synonyms)
-    return replace(file, content=file.content.with_frame(CONFIGS, with_them))
-
-
-_Place = tuple[str, str, str | None]
-_ANYWHERE = ("TOPIC", "GROUP", "CLIENT_METRICS")
-"""The resources that any broker answers for."""
-
-
-def _common_places(configs: pa.Table) -> list[_Place]:
-    columns = (configs[name].to_pylist() for name in ("resource_type", "resource_name", "key"))
-    return list(zip(*columns, strict=True))
-
-
-def _chains(cluster: Any, places: Sequence[_Place]) -> dict[_Place, Any]:
-    """The synonyms of these keys on a cluster; none of resources that do not exist, or may not be seen."""
-    resources = sorted({(kind, name) for kind, name, _ in places})
-    keys = sorted({key for _, _, key in places if key is not None})
-    table = configs_of(cluster.port, starmap(Resource, resources), keys=keys)
-    return dict(zip(_common_places(table), table["synonyms"].to_pylist(), strict=True))

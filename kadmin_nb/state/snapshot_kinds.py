@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid
 from ..frames import schemas
-from ..frames.frame import FRAME, Frame
+from ..frames.frame import Frame
 from ..frames.given_frames import plain
 from ..model.changes import Change
 from ..model.client_configs import ClientEntity
@@ -277,21 +277,6 @@ def title_of_part(scope: str) -> str:
     kind = kind_of_scope(scope)
     word = next((word for word, resource_type in WORDS.items() if resource_type == scope), None)
     return f"{word} configs" if word else kind.title if kind else scope
-
-
-def kind_of(table: pa.Table) -> SnapshotKind:
-    """The kind of a frame.
-
-    Raises
-    ------
-    UsageError
-        It is none; the columns that miss are named.
-    """
-    name = (table.schema.metadata or {}).get(FRAME, b"").decode()
-    marked = (k for k in KINDS.values() if k.mark in table.column_names or k.snapshot_frame.__name__ == name)
-    kind = next(marked, QUOTAS)
-    schemas.require_columns("the rows of quotas, configs or client configs", (*kind.order, "value"), table.column_names)
-    return kind
 
 
 # --- contents, and the difference of two ---

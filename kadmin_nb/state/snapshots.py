@@ -1,33 +1,26 @@
-"""Snapshot: what a cluster held at a time, a frame a kind (`snapshot_kinds`), and the file that it is saved to."""
+"""Snapshot: what a cluster held at a time, a frame a kind (`snapshot_kinds`)."""
 
 from __future__ import annotations
 
-import json
-import os
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import ExitState, Invalid, KadminError, NotFound, UsageError
+from ..errors import ExitState, KadminError, UsageError
 from ..errors import kind_of as kind_of_error
-from ..files import check, writing
 from ..frames.answer import Answer
 from ..frames.display import Display
-from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
+from ..frames.schema_metadata import stamped
 from ..model.changes import AppliedRow, Target
 from ..model.configurable import Configurable
 from ..model.findings import Row
-from ..model.resources import NOBODY_LOOKED, Resource, is_throttle
+from ..model.resources import NOBODY_LOOKED, is_throttle
 from .snapshot_kinds import KINDS, SCOPES, SnapshotKind, kind_of_scope, title_of_part
-
-ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
-_RESOURCES, _UNREAD, _THROTTLING = "kadmin.resources", "kadmin.unread", "kadmin.throttling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +87,9 @@ class PartlyRead(Answer):
 class Snapshot(Display):
     """What is set on a cluster at one time; `scopes` says what was read, `unread` what could not be, and why.
 
-    `frames` are SNAPSHOT frames by the name of their kind: Answers, for Arrow, pandas or Spark. `resources` are all
-    that could be listed, also those on which nothing is set; None where nobody tells, as in a history. `throttling` has
-    the throttles that held back copies then, with the reason; None where nobody looked. `applied_since` gives the rows
-    that plans have changed on this cluster since a time, by the journals here; None where nobody tells, as in a file.
+    `frames` are SNAPSHOT frames by the name of their kind: Answers, for Arrow, pandas or Spark. `throttling` has the
+    throttles that held back copies then, with the reason; None where nobody looked. `applied_since` gives the rows that
+    plans have changed on this cluster since a time, by the journals here; None where nobody tells, as in a history.
     """
 
     id: str
@@ -106,7 +98,6 @@ class Snapshot(Display):
     scopes: tuple[str, ...]
     complete: bool
     frames: Mapping[str, Answer]
-    resources: tuple[Resource, ...] | None = None
     unread: tuple[UnreadPart, ...] = ()
     throttling: Mapping[Target, str] | None = None
     applied_since: Callable[[datetime], Iterable[AppliedRow]] | None = None
@@ -151,45 +142,6 @@ class Snapshot(Display):
         """The same with another frame of one kind."""
         return replace(self, frames={**self.frames, kind.name: Answer(table)})
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write it to a `.parquet` file, whole or not at all. There is no secret in it.
-
-        Raises
-        ------
-        UsageError, NotFound, Invalid
-            A name that does not end in `.parquet`; a place that cannot be written.
-        """
-        from pyarrow import parquet
-
-        place = Path(path)
-        if place.suffix != SUFFIX:
-            raise UsageError(f"{place} is not a name for a snapshot", hint=f"It is written as {SUFFIX}.")
-        columns = {kind.name: _as_one_list(self.frames[kind.name].to_arrow(), kind) for kind in KINDS.values()}
-        with writing(place) as file:
-            parquet.write_table(pa.table(columns).replace_schema_metadata(_marks(self)), file)
-        return place
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Snapshot:
-        """Read what `save` wrote.
-
-        Raises
-        ------
-        NotFound, UsageError, Invalid
-            No such file; a folder, a pipe; a file that holds no snapshot.
-        """
-        from ..frames.frame_files import MAX_TABLE_BYTES, read_parquet
-
-        place = Path(path)
-        if not place.exists():
-            raise NotFound(f"no such file: {place}", hint=_NO_SNAPSHOT)
-        check(place, "a snapshot", MAX_TABLE_BYTES)
-        try:
-            return _of_file(read_parquet(place))
-        except (pa.ArrowException, OSError, ValueError, KeyError) as exc:
-            why = str(exc).partition("\n")[0]
-            raise Invalid(f"{place} cannot be read as a snapshot: {why}", hint=_NO_SNAPSHOT) from None
-
     @property
     def shortfall(self) -> str:
         """What could not be read, after a comma; nothing where all was."""
@@ -229,7 +181,6 @@ def snapshot(
     scopes: Collection[str] | None = None,
     snapshot_id: str | None = None,
     complete: bool = True,
-    resources: Iterable[Resource] | None = None,
     unread: Iterable[UnreadPart] = (),
     throttling: Mapping[Target, str] | None = None,
 ) -> Snapshot:
@@ -242,7 +193,6 @@ def snapshot(
     failed = "configs" in cleaned and pc.any(pc.is_valid(cleaned["configs"]["error"])).as_py()
     complete = complete and not unread and not failed
     unique_id = snapshot_id or uuid.uuid4().hex
-    marks = {ID: unique_id, COMPLETE: str(complete).lower(), SCOPE: " ".join(scopes)}
     columns = {"cluster_id": cluster_id, "taken_at": taken_at, "snapshot_id": unique_id, "complete": complete}
 
     def answer(kind: SnapshotKind) -> Answer:
@@ -250,11 +200,10 @@ def snapshot(
         table = cleaned.get(kind.name, kind.schema.empty_table())
         same = {n: pa.repeat(pa.scalar(value, schema.field(n).type), len(table)) for n, value in columns.items()}
         whole = pa.table([same[f.name] if f.name in same else table[f.name] for f in schema], schema=schema)
-        return Answer(stamped(whole, cluster_id, marks, at=taken_at.isoformat(timespec="microseconds")))
+        return Answer(stamped(whole, cluster_id, at=taken_at.isoformat(timespec="microseconds")))
 
-    listed = None if resources is None else tuple(resources)
     answers = {kind.name: answer(kind) for kind in KINDS.values()}
-    return Snapshot(unique_id, cluster_id, taken_at, scopes, complete, answers, listed, unread, throttling)
+    return Snapshot(unique_id, cluster_id, taken_at, scopes, complete, answers, unread, throttling)
 
 
 def snapshot_of_texts(texts: Iterable[tuple[Configurable, str, str]], **marks: Any) -> Snapshot:
@@ -273,64 +222,3 @@ def refuse_other_than_snapshot(source: object) -> None:
     """Raise UsageError for what is not a snapshot; a cluster has one."""
     if not isinstance(source, Snapshot):
         raise UsageError(f"a {type(source).__name__} is not a snapshot", hint="Pass cluster.snapshot().")
-
-
-# --- the file: one Parquet row, with each frame as a list of structs, and the snapshot's marks ---
-
-SUFFIX = ".parquet"
-_NO_SNAPSHOT = "cluster.snapshot().save(path) writes one."
-
-
-def _as_one_list(table: pa.Table, kind: SnapshotKind) -> pa.Array:
-    from ..frames.given_frames import plain
-
-    rows = plain(table.select(kind.schema.names)).combine_chunks()
-    return pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows.to_struct_array().combine_chunks())
-
-
-def _marks(snapshot: Snapshot) -> dict[str, str]:
-    """A snapshot's file says these beside its frames."""
-    marks = {
-        CLUSTER_ID: snapshot.cluster_id,
-        TAKEN_AT: snapshot.taken_at.isoformat(timespec="microseconds"),
-        ID: snapshot.id,
-        COMPLETE: str(snapshot.complete).lower(),
-        SCOPE: " ".join(snapshot.scopes),
-    }
-    if snapshot.unread:
-        marks[_UNREAD] = json.dumps([astuple(part) for part in snapshot.unread])
-    if snapshot.throttling is not None:
-        reasons = [(str(resource), key, why) for (resource, key), why in snapshot.throttling.items()]
-        marks[_THROTTLING] = json.dumps(reasons)
-    if snapshot.resources is not None:
-        marks[_RESOURCES] = json.dumps([(resource.type, resource.name) for resource in snapshot.resources])
-    return marks
-
-
-def _of_file(whole: pa.Table) -> Snapshot:
-    """The snapshot of a file, which may be older than a kind. Raises ValueError, KeyError where it is none."""
-    if not set(whole.column_names) <= KINDS.keys() or len(whole) != 1:
-        raise ValueError("it holds something else")
-    marks = {key.decode(): value.decode() for key, value in (whole.schema.metadata or {}).items()}
-    throttles = json.loads(marks.get(_THROTTLING, "[]"))
-    throttling: dict[Target, str] = {(Resource.parse(resource), key): why for resource, key, why in throttles}
-    return snapshot(
-        {name: _frame(whole[name], KINDS[name].schema) for name in whole.column_names},
-        cluster_id=marks[CLUSTER_ID],
-        taken_at=datetime.fromisoformat(marks[TAKEN_AT]),
-        scopes=marks[SCOPE].split(),
-        snapshot_id=marks[ID],
-        complete=marks[COMPLETE] == "true",
-        resources=[Resource(*fields) for fields in json.loads(marks[_RESOURCES])] if _RESOURCES in marks else None,
-        unread=[UnreadPart(*fields) for fields in json.loads(marks.get(_UNREAD, "[]"))],
-        throttling=throttling if _THROTTLING in marks else None,
-    )
-
-
-def _frame(column: pa.ChunkedArray, schema: pa.Schema) -> pa.Table:
-    rows = pa.Table.from_struct_array(column.combine_chunks().flatten())
-    return pa.table([_typed(rows[field.name], field.type) for field in schema], schema=schema)
-
-
-def _typed(column: pa.ChunkedArray, target_type: pa.DataType) -> pa.ChunkedArray:
-    return column.dictionary_encode() if pa.types.is_dictionary(target_type) else column.cast(target_type)

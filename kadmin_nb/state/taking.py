@@ -70,7 +70,6 @@ def snapshot_of(
         cluster_id=kafka.id,
         taken_at=began,
         scopes=reading.done,
-        resources=reading.resources,
         unread=reading.unread,
         throttling=kafka.throttling([] if configs is None else _throttles(configs)),
     )
@@ -86,7 +85,7 @@ def _throttles(configs: pa.Table) -> list[Target]:
 
 @dataclass
 class _Reading:
-    """The parts of a cluster as they are read: what is `done`, what is `unread`, and all resources."""
+    """The parts of a cluster as they are read: what is `done`, and what is `unread`."""
 
     kafka: LiveKafka
     scopes: Collection[str]
@@ -94,7 +93,6 @@ class _Reading:
     unread: list[UnreadPart] = field(default_factory=list)
     failure: KadminError | None = None
     """The error of the first part that is unread."""
-    resources: list[Resource] = field(default_factory=list)
 
     def table(self, scope: str, read: Callable[[], pa.Table | None]) -> pa.Table | None:
         """The frame of a part; None of one that was not asked for, that the broker cannot tell, or that failed."""
@@ -122,9 +120,7 @@ class _Reading:
         resources = _LISTED[scope](self.kafka)
         if resources is None:
             return None
-        table = configs_of(self.kafka, resources, _own)
-        self.resources += resources
-        return table
+        return configs_of(self.kafka, resources, _own)
 
 
 def _has_failed(table: pa.Table) -> bool:

@@ -124,12 +124,7 @@ def test_a_comparison_takes_nothing_for_removed(line: Line, strange: LocalKafka,
     with strange.connect() as cluster:
         taken = cluster.snapshot()
     assert "NOT COMPLETE: client configs could not be read>" in repr(taken)
-    taken.save(tmp_path / "s.parquet")
-    assert (
-        kn.Snapshot.load(tmp_path / "s.parquet").unread[0].in_one_line() == f"{REASON}. If it is not needed: {REMEDY}"
-    )
-    again = line("diff", str(tmp_path / "s.parquet"), "--json")
-    assert (again.code, [row["state"] for row in json.loads(again.out)]) == (1, ["unknown"])
+    assert taken.unread[0].in_one_line() == f"{REASON}. If it is not needed: {REMEDY}"
 
 
 def test_a_plan_is_made_of_what_was_read(line: Line, file) -> None:

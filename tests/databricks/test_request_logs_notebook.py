@@ -65,6 +65,12 @@ def _without_zone(value: Any) -> Any:
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
+def recorded(snapshot: kn.Snapshot, folder: Path) -> str:
+    """A history that has this snapshot."""
+    kn.open_history(folder / "limits").record(snapshot)
+    return str(folder / "limits")
+
+
 def windows(rows: Sequence[Sequence[str]]) -> set[tuple[str, ...]]:
     return {(row[1], row[5]) for row in rows}
 
@@ -75,7 +81,7 @@ def windows(rows: Sequence[Sequence[str]]) -> set[tuple[str, ...]]:
 def test_a_job_that_was_killed_is_simply_run_again(tmp_path: Path) -> None:
     """The job was killed, ran again, and yesterday was there twice; or it ran once, and yesterday was gone."""
     lake, snapshot = tmp_path / "lake", taken(1, {"admin": 1000.0})
-    limits = str(snapshot.save(tmp_path / "limits.parquet"))
+    limits = recorded(snapshot, tmp_path)
     one, two = RECORDED / "broker-1", RECORDED / "broker-2"
     first = log_of(tmp_path / "first", one / "request.log", one / HOUR)
     later = log_of(tmp_path / "later", one / "request.log", two / "request.log", two / HOUR)
@@ -123,7 +129,7 @@ def test_what_tables_cannot_take_is_refused_and_changes_nothing(tmp_path: Path) 
     snapshot = taken(1, {"admin": 1000.0})
     given = {
         "logs": str(RECORDED), "broker": r"broker-(\d+)/", "tz": "UTC", "every": "1 second",
-        "limits": str(snapshot.save(tmp_path / "limits.parquet")),
+        "limits": recorded(snapshot, tmp_path),
         "usage": "lake.usage", "utilisation": "lake.utilisation",
     }  # fmt: skip
     wrong = [

@@ -32,10 +32,6 @@ ROWS = tuple(
 PLAN = Plan(PlanHead("cluster-id", AT, "because", author="User:alice (a@b)"), ROWS)
 APPROVED = approved(PLAN, "User:bob (b@b)", AT, "read it")
 TABLE = pa.table({"user": [f"user-{n}" for n in range(1000)]})
-SNAPSHOT = snapshot(
-    {"quotas": schemas.QUOTAS.empty(), "configs": schemas.CONFIGS.empty()}, cluster_id="c", taken_at=datetime.now(UTC)
-)
-
 RECORD = RunRecord(runbook="mine", state="planned", ok=True, parameters={"user": "x" * 1000})
 
 WRITERS: dict[str, Callable[[Path], object]] = {
@@ -45,7 +41,6 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "csv": lambda place: frames.write_table(TABLE, place.with_suffix(".csv")),
     "json": lambda place: frames.write_table(TABLE, place.with_suffix(".json")),
     "parquet": lambda place: frames.write_table(TABLE, place.with_suffix(".parquet")),
-    "a snapshot": lambda place: SNAPSHOT.save(place.with_suffix(".parquet")),
     "the record of a run": lambda place: RECORD.write(place),
     "a process id": lambda place: remember(place, 1, "token" * 100),
 }

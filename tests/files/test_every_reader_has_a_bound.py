@@ -37,7 +37,6 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "profiles": ("kadmin-nb.toml", profiles),
     "a policy": ("policies.py", rules_of),
     "a properties file": ("c.properties", lambda place: kn.connect(str(place))),
-    "a snapshot": ("s.parquet", kn.Snapshot.load),
     "pairs, Parquet": ("pairs.parquet", frames.read_table),
     "pairs, CSV": ("pairs.csv", frames.read_table),
     "a notebook": ("n.ipynb", catalogue.Runbook.read),

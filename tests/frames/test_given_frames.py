@@ -30,7 +30,6 @@ TAKERS = {
     "resolve": lambda frame: resolve(QUOTAS, frame),
     "pairs": pairs_of,
     "usage": Usage.of,
-    "diff": lambda frame: kn.diff(frame, quotas()),
     "findings": config_findings,
     "a runbook's clients": cells.clients,
 }
@@ -151,8 +150,8 @@ WHOLE_COLUMNS = {
     "texts": (quotas, {"value": ["5", "s3cret"]}, "row 2 of the [a-z]+: value is of type str, not double"),
 }
 READERS = {
-    configs: (config_findings, kn.widgets.edit_configs, lambda frame: kn.diff(frame, configs())),
-    quotas: (kn.widgets.edit_quotas, lambda frame: kn.diff(frame, quotas())),
+    configs: (config_findings, kn.widgets.edit_configs),
+    quotas: (kn.widgets.edit_quotas,),
 }
 
 
@@ -170,8 +169,6 @@ def test_numbers_as_values_and_as_names_of_brokers():
     frame = configs(resource_type=["BROKER"] * 2, resource_name=[1, 2], value=[5, 6])
     assert kn.widgets.edit_configs(frame) is not None
     config_findings(frame)
-    [row] = kn.diff(frame, frame[:1]).to_arrow().to_pylist()
-    assert (row["resource"], row["a"]) == ("broker=2", "6")
 
 
 def test_a_quota_without_a_value():
@@ -227,7 +224,6 @@ USED = schemas.table(
 CLIENTS = pa.table({"user": ["alice", None], "client_id": ["app", None]})
 QUOTA_READERS = {
     "resolve": lambda frame: resolve(frame, CLIENTS[:1]),
-    "diff": lambda frame: kn.diff(frame, quotas()),
     "edit": kn.widgets.edit_quotas,
     "chart": kn.charts.hierarchy,
     "tree": tree,
@@ -302,7 +298,6 @@ def test_lists_in_a_csv_tell_nothing():
     frame = configs(synonyms=["[{'key': 'log.retention.ms'}]"] * 2)
     assert kn.widgets.edit_configs(frame) is not None
     assert config_findings(frame) is not None
-    assert len(kn.diff(frame, frame.copy())) == 0
 
 
 def test_a_column_that_does_not_fit_although_each_cell_does():

@@ -54,24 +54,16 @@ def of_user(answer: kn.Answer, user: str, *names: str) -> list[tuple]:
     ]
 
 
-def test_who_could_log_in_is_in_a_snapshot(cluster: kn.Cluster, user: str, tmp_path: Path) -> None:
+def test_who_could_log_in_is_in_a_snapshot(cluster: kn.Cluster, user: str) -> None:
     """Two snapshots of the cluster were the same, and on one of them alice could log in."""
     before = cluster.snapshot()
     set_password(cluster, user, "SCRAM-SHA-512", 8192)
     eventually(lambda: len(cluster.snapshot("credentials").credentials) > len(before.credentials), True)
     taken = cluster.snapshot()
-    place = taken.save(tmp_path / "taken.parquet")
-    assert PASSWORD.encode() not in place.read_bytes()
-    for again in (taken, kn.Snapshot.load(place)):
-        assert of_user(again.credentials, user, "user", "key", "value") == [(user, "SCRAM-SHA-512", 8192)]
+    assert of_user(taken.credentials, user, "user", "key", "value") == [(user, "SCRAM-SHA-512", 8192)]
     names = ("kind", "resource", "key", "state", "a", "b")
     row = ("scram", f"user={user}", "SCRAM-SHA-512", "added", None, "8192")
-    for found in (kn.diff(before, taken), kn.diff(before, place), kn.diff(before.credentials, taken.credentials)):
-        assert of_user(found, user, *names) == [row]
-    assert found.counts.to_pandas().set_index("state").loc["added", "credentials"] == 1
-    assert found.edits("all", like="a") == []
-    with pytest.raises(kn.UsageError, match="scram set and scram delete alone change it, as brokers show no secret"):
-        found.edits([1], like="a")
+    assert of_user(kn.diff(before, taken), user, *names) == [row]
 
 
 def test_a_plan_of_credentials_is_compared(cluster: kn.Cluster, user: str) -> None:

@@ -1,4 +1,4 @@
-"""Drift: what differs between two clusters, two times, two frames."""
+"""Drift: what differs between two clusters, or two times."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from tests.history.hours import at, configs_of, failed, quotas_of, taken, topic
+from tests.history.hours import at, failed, taken, topic
 
 
 def _rows(diff) -> list[tuple]:
-    return [
-        tuple(row[n] for n in ("resource", "key", "state", "a", "b")) for row in diff.everything.to_arrow().to_pylist()
-    ]
+    return [tuple(row[n] for n in ("resource", "key", "state", "a", "b")) for row in diff.to_arrow().to_pylist()]
 
 
 def test_quotas_that_differ() -> None:
     """Staging was said to be like production."""
-    found = kn.diff(quotas_of({"alice": 1, "bob": 2, "carol": 3}), quotas_of({"bob": 2, "carol": 4, "dan": 5}))
+    found = kn.diff(taken(0, {"alice": 1, "bob": 2, "carol": 3}), taken(1, {"bob": 2, "carol": 4, "dan": 5}))
     assert _rows(found) == [
         ("user=alice", "producer_byte_rate", "removed", "1", None),
         ("user=carol", "producer_byte_rate", "changed", "3", "4"),
@@ -26,19 +24,12 @@ def test_quotas_that_differ() -> None:
     ]
 
 
-_DEFAULTED = {"source": "DEFAULT_CONFIG", "is_default": True, "synonyms": []}
-
-
 @pytest.mark.parametrize(
     ("a", "b", "states"),
     [
-        (topic("t", "retention.ms", "604800000"), None, ["default"]),
         (topic("t", "retention.ms", "1"), None, ["removed"]),
         (None, topic("t", "retention.ms", "1"), ["added"]),
         (topic("t", "retention.ms", "1"), topic("t", "retention.ms", "2"), ["changed"]),
-        (topic("t", "retention.ms", "604800000"), topic("t", "retention.ms", "604800000", **_DEFAULTED), ["default"]),
-        (topic("t", "retention.ms", "1"), topic("t", "retention.ms", "604800000", **_DEFAULTED), ["changed"]),
-        (topic("t", "retention.ms", "5", **_DEFAULTED), topic("t", "retention.ms", "6", **_DEFAULTED), ["default"]),
         (
             topic("t", "retention.ms", "1"),
             topic("t", "retention.ms", "1", source="DYNAMIC_DEFAULT_BROKER_CONFIG"),
@@ -48,72 +39,26 @@ _DEFAULTED = {"source": "DEFAULT_CONFIG", "is_default": True, "synonyms": []}
         (topic("t", "x.password", "1"), topic("t", "x.password", "2"), []),
         (topic("t", "x.password", "1"), None, ["removed"]),
     ],
-    ids=[
-        *("set to the default", "set", "set there", "other values", "the same, by default", "other than the default"),
-        *("other defaults", "from elsewhere", "equal", "two secrets", "a secret alone"),
-    ],
+    ids=["set", "set there", "other values", "from elsewhere", "equal", "two secrets", "a secret alone"],
 )
-def test_a_difference_by_default_is_none_that_matters(a, b, states: list[str]) -> None:
-    """Four thousand differences, and all but three of them said what is the default anyway."""
-    found = kn.diff(*(configs_of(*([row] if row else [])) for row in (a, b)))
+def test_configs_that_differ(a, b, states: list[str]) -> None:
+    """A topic kept its data elsewhere for a day less, and nobody saw it."""
+    found = kn.diff(*(taken(hour, {}, [row] if row else []) for hour, row in enumerate((a, b))))
     assert [row[2] for row in _rows(found)] == states
-    assert len(found.only_by_default) == states.count("default")
-    assert len(found.differing) == len(states) - states.count("default")
-
-
-_FIRST = {"resource_type": "BROKER", "source": "STATIC_BROKER_CONFIG", "synonyms": []}
-_ALL = {"resource_type": "BROKER", "source": "DYNAMIC_DEFAULT_BROKER_CONFIG", "synonyms": []}
-
-
-@pytest.mark.parametrize(
-    ("brokers", "value", "state"),
-    [
-        ([topic("1", "node.id", "1", **_FIRST)], "604800000", "default"),
-        ([topic("1", "log.retention.ms", "604800000", **_FIRST)], "604800000", "default"),
-        ([topic("1", "log.retention.hours", "24", **_FIRST)], "86400000", "default"),
-        ([topic("1", "log.retention.hours", "-1", **_FIRST)], "-1", "default"),
-        ([topic("1", "log.retention.hours", "24", **_FIRST)], "604800000", "added"),
-        ([topic("1", "node.id", "1", **_FIRST), topic("", "log.retention.ms", "5", **_ALL)], "604800000", "added"),
-        ([topic("1", "node.id", "1", **_FIRST), topic("", "log.retention.ms", "5", **_ALL)], "5", "default"),
-        ([topic("1", "log.retention.ms", "5", **_FIRST), topic("2", "node.id", "2", **_FIRST)], "5", "added"),
-    ],
-    ids=[
-        *(
-            "Kafka's",
-            "that of its file",
-            "the same in hours",
-            "no end in hours",
-            "another in its file",
-            "another for all",
-        ),
-        *("the same for all", "its brokers do not agree"),
-    ],
-)
-def test_by_default_means_by_the_other_clusters_default(brokers, value: str, state: str) -> None:
-    """Production keeps 7 days by default and staging one, and the topic's 7 days were said to be the same there."""
-    theirs = topic("t", "retention.ms", value, default="604800000")
-    found = kn.diff(configs_of(*brokers), configs_of(*brokers, theirs))
-    assert [row[1:3] for row in _rows(found)] == [("retention.ms", state)]
-
-
-def test_nobody_knows_the_default_of_brokers_that_could_not_be_read() -> None:
-    """The brokers were forbidden, and their defaults were said to be mine."""
-    theirs = {**failed("1"), "resource_type": "BROKER"}
-    found = kn.diff(configs_of(topic("t", "retention.ms", "604800000")), configs_of(theirs))
-    assert [row[2] for row in _rows(found)] == ["unknown", "removed"]
+    assert len(found.differing) == len(states)
 
 
 def test_a_secret_shows_as_one() -> None:
     """The drift report had the password."""
-    found = kn.diff(configs_of(topic("t", "x.password", "canary", default="canary")), configs_of())
+    found = kn.diff(taken(0, {}, [topic("t", "x.password", "canary", default="canary")]), taken(1, {}))
     assert _rows(found) == [("topic=t", "x.password", "removed", "[secure]", None)]
     assert "canary" not in str(found.to_arrow().to_pylist())
 
 
 def test_what_could_not_be_read_is_not_gone() -> None:
     """All topics that I may not see were said to have been removed."""
-    mine = configs_of(topic("a", "retention.ms", "1"), topic("b", "retention.ms", "1"))
-    theirs = configs_of(failed("b"))
+    mine = taken(0, {}, [topic("a", "retention.ms", "1"), topic("b", "retention.ms", "1")])
+    theirs = taken(1, {}, [failed("b")])
     found = kn.diff(mine, theirs)
     assert _rows(found) == [
         ("topic=a", "retention.ms", "removed", "1", None),
@@ -144,4 +89,4 @@ def test_two_times_of_one_history(tmp_path: Path) -> None:
 def test_quotas_and_configs_do_not_compare() -> None:
     """It found no differences between apples and pears."""
     with pytest.raises(kn.UsageError, match="quotas cannot be compared with configs"):
-        kn.diff(quotas_of({}), configs_of())
+        kn.diff(taken(0, {}, scopes=["QUOTAS"]), taken(0, {}, scopes=["TOPIC"]))

@@ -70,10 +70,10 @@ def used_by(user: str, end: datetime = NOON, value: float = 9e5) -> object:
 
 def test_one_scrape_has_all_parts(cluster, user, tmp_path):
     """I had the limits, and not how full they were."""
-    cluster.snapshot().save(tmp_path / "before.parquet")
+    kn.open_history(tmp_path / "before").record(cluster.snapshot())
     change(cluster, lambda stage: stage.set_quota(KEY, 2e6, user=user))
     eventually(lambda: cluster.quotas.describe(user=user)["value"].to_pylist(), [2e6])
-    found = series(cluster.metrics(used_by(user), against=str(tmp_path / "before.parquet"), most=150))
+    found = series(cluster.metrics(used_by(user), against=f"history:{tmp_path / 'before'}", most=150))
     assert found["kadmin_nb_up",] == 1
     assert found["kadmin_nb_limit_bytes_per_second", "USER", KEY, user] == 2e6
     assert found["kadmin_nb_utilisation_ratio", "1", "USER", KEY, user] == 0.45

@@ -16,6 +16,8 @@ from kadmin_nb.model.changes import Change
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.plan_file import PlanHead
+from tests.history.hours import taken
+from tests.history.hours import topic as topic_row
 from tests.plans.secret_cells import cells
 from tests.plans.secret_search import CORE, shown, sings
 from tests.plans.secret_spellings import NAMES, TEXTS
@@ -156,9 +158,8 @@ def test_a_parameter_of_a_runbook_that_is_called_like_a_secret_is_refused(place,
 @pytest.mark.parametrize("name", NAMES)
 def test_a_frame_of_configs_has_no_value_that_is_called_like_a_secret(name):
     """The history of a cluster whose brokers did not say so had it."""
-    of_topic = {"resource_type": ["TOPIC"] * 2, "resource_name": ["t"] * 2}
-    frame = pd.DataFrame({**of_topic, "key": [f"x.{name}", "retention.ms"], "value": [CORE, "1"]})
-    found = kn.diff(frame, frame[:0], everything=True).to_arrow().select(["key", "a", "is_sensitive"]).to_pylist()
+    held = taken(0, {}, [topic_row("t", f"x.{name}", CORE), topic_row("t", "retention.ms", "1")])
+    found = kn.diff(held, taken(1, {})).to_arrow().select(["key", "a", "is_sensitive"]).to_pylist()
     assert [tuple(row.values()) for row in found] == [("retention.ms", "1", False), (f"x.{name}", "[secure]", True)]
 
 

@@ -31,10 +31,11 @@ def test_ci_gets_its_xml(tmp_path: Path) -> None:
     """The report had a `<` in it, and CI showed none."""
     (shown,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/how-to/policy-in-ci.md").read_text(), re.DOTALL)
     assert len([line for line in shown.splitlines() if line]) == 6
-    held(quotas(("user=<b>", "producer_byte_rate", 60 * MB))).save(tmp_path / "prod.parquet")
+    held_quotas = held(quotas(("user=<b>", "producer_byte_rate", 60 * MB)))
+    (tmp_path / "prod.yaml").write_text(kn.state.export(held_quotas))
     connected = 'kn.connect("prod")'
     assert connected in shown
-    (tmp_path / "test_policies.py").write_text(shown.replace(connected, 'kn.Snapshot.load("prod.parquet")'))
+    (tmp_path / "test_policies.py").write_text(shown.replace(connected, 'kn.state.load("prod.yaml").snapshot()'))
     (tmp_path / "policies.py").write_text(RULES)
     line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_policies.py", "--junitxml=policy.xml"]
     ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})

@@ -40,7 +40,7 @@ def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[WSGIServer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KADMIN_STATE", str(folder / "state"))
         patch.setenv("no_proxy", "*")
-        cluster.snapshot().save(folder / "before.parquet")
+        kn.open_history(folder / "before").record(cluster.snapshot())
         stage = cluster.new_stage()
         for name in HOSTILE:
             stage.set_quota(KEY, 1, user=name)  # other tests leave quotas, and the lowest limits are shown
@@ -51,7 +51,7 @@ def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[WSGIServer]:
         plan = stage.plan("a board")
         applied(plan).raise_for_errors()
         exporter = ClusterCollector(
-            cluster, metrics_now, against=str(folder / "before.parquet"), most=LARGEST_MOST, within=30
+            cluster, metrics_now, against=f"history:{folder / 'before'}", most=LARGEST_MOST, within=30
         )
         exporter._lease = lease.LeaseReader(cluster.port.wire, "board-lease")
         mine = lease.take(cluster.port.wire, plan.id, "board", topic="board-lease")

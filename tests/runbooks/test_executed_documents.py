@@ -87,7 +87,7 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
         run("quota_audit", clients=str(home / "clients.parquet"))
         if not request.param:
             return
-        run("drift_report", against=str(home / "before.parquet"))
+        run("drift_report", against=f"history:{home / 'before'}")
         run("change_quotas", changes=["set request_percentage=50% user=mia"])
         run("change_configs", changes=["set consumer.session.timeout.ms=50000 group=mia"])
         run("offboard_client", user=HOSTILE)
@@ -101,7 +101,7 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
     parquet.write_table(_used(HOSTILE), home / "usage.parquet")
     (home / "owners.csv").write_text("user,client_id,team\nbob,,bobs\n")
     with kn.connect(str(home / "prod.properties")) as cluster:
-        cluster.snapshot().save(home / "before.parquet")
+        kn.open_history(home / "before").record(cluster.snapshot())
     let_in(secure_kafka, "bob")
     with ThreadPoolExecutor(2) as pool:
         for chain in [pool.submit(one) for one in (in_and_out, looking)]:

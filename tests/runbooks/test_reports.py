@@ -132,8 +132,8 @@ def test_drift_is_told_and_nothing_is_changed(
     kafka: LocalKafka, cluster: kn.Cluster, limited: str, folder: Path
 ) -> None:
     """Somebody had changed a limit by hand, and the next deployment took it back."""
-    cluster.snapshot().save("then.parquet")
-    given = {"cluster": kafka.bootstrap, "against": "then.parquet"}
+    kn.open_history("then").record(cluster.snapshot())
+    given = {"cluster": kafka.bootstrap, "against": "history:then"}
     assert verdicts(as_task("drift_report", **given)) == {"drift": "ok"}
     stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 2e6, user=limited)

@@ -52,7 +52,8 @@ def test_ci_sees_it_in_the_exit_code(live, kadmin, kafka, high, cluster, tmp_pat
     assert live("policy", "check", written(tmp_path, "nobody", name="n"), "--detailed-exitcode").code == 0
     rows = json.loads(live("policy", "check", policy, "--json").out)
     assert [(row["rule"], row["ok"], row["value"]) for row in rows] == [("ceiling", False, "60000000")]
-    saved = str(cluster.snapshot().save(tmp_path / "s.parquet"))
+    saved = str(tmp_path / "s.yaml")
+    assert live("export", "--out", saved).code == 0
     assert kadmin("policy", "check", policy, saved).code == 1
     assert kadmin("policy", "check", policy, kafka.bootstrap).code == 1
 
