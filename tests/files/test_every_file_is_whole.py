@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +12,6 @@ import kadmin_nb as kn
 from kadmin_nb import files
 from kadmin_nb.commands.session import PlanOptions, save
 from kadmin_nb.frames import frame_files as frames
-from kadmin_nb.frames import schemas
 from kadmin_nb.local.process import remember
 from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
@@ -21,7 +19,6 @@ from kadmin_nb.plans.approval import approved
 from kadmin_nb.plans.plan import Plan, document_of, with_head
 from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.runbooks.run_record import RunRecord
-from kadmin_nb.state.snapshots import snapshot
 from tests.full_disk import killed_before_call, no_more_than
 
 AT = "2026-08-01T12:00:00.000000+00:00"
