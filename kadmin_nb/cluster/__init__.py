@@ -313,11 +313,11 @@ class Cluster:
         return self._changes.verify(plan, with_arguments(None, given), progress, stop)
 
     def observe(
-        self, seconds: float = 60.0, *, clients: bool = False, to_read: bool = False, progress: Progress = silent
+        self, seconds: float = 60.0, *, to_read: bool = False, progress: Progress = silent
     ) -> ObservationAnswer:
         """OBSERVED: switch on every broker's request log for a while.
 
-        It sets `kafka.request.logger` to DEBUG through a plan, waits, and restores each level, after an error, Ctrl-C
+        It sets `kafka.request.logger` to DEBUG, waits, and restores each level, after an error, Ctrl-C
         or SIGTERM too. If the process is killed, `doctor`, `why` and the next `observe` say what it left on, with
         the lines that switch it off. Brokers do not reveal where they write the log; for a local Kafka, `logs` has its
         files, including those that log4j rolled in the meantime, and `warnings` says if log4j has deleted some.
@@ -326,10 +326,6 @@ class Cluster:
         ----------
         seconds
             1 to 3600. Each request is about a kilobyte of log.
-        clients
-            Log only requests of deprecated API versions, with the client's software: the logger is set to INFO, at
-            which brokers of 3.9.1 to 3.9 write these, and it may take a day, 86400 seconds. The runbook
-            `upgrade_check` reads the log.
         to_read
             For `.requests()` or `.top()` of the answer: refuse, before a logger is touched, where the log cannot be
             read from here; brokers that failed are among its `.failures`, as long as the log of one is there.
@@ -340,8 +336,6 @@ class Cluster:
         ------
         NotKnowable
             `to_read`, and it is not known where the request logs are: only those of a local Kafka are.
-        Unsupported
-            `clients`, and the brokers are older than 3.9, or 4.0 or newer: these log no deprecated requests.
         PlanRefused
             The brokers refuse it, this machine already observes this cluster (LOCKED), or one that was killed has left
             the logs on (LEFT_ON); nothing was sent.
@@ -350,10 +344,9 @@ class Cluster:
         Interrupted
             Stopped by Ctrl-C; all levels are restored, and `.outcomes` is the answer.
         """
-        from .observation import DEPRECATED_REQUESTS, EVERY_REQUEST, observe
+        from .observation import observe
 
-        logged = DEPRECATED_REQUESTS if clients else EVERY_REQUEST
-        return observe(self.port, self.new_stage, seconds, progress, logged, to_read)
+        return observe(self.port, seconds, progress, to_read)
 
     def snapshot(self, kinds: Collection[str] | str | None = None) -> Snapshot:
         """All quotas, every config that is set on topics, groups, client-metrics, brokers and for all brokers, all

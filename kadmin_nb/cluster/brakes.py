@@ -1,46 +1,40 @@
-"""What is read of a cluster to name the brakes of a client, a topic, a broker or a group; and the answer."""
+"""What is read of a cluster to name the brakes of a client, a topic or a broker; and the answer. Of a client its use,
+the use of its buckets, and the known clients that share them."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
-from datetime import datetime
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from ..admin.ports import SPECIFIED, Broker, Component
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ..admin.wire import PATIENCE
-from ..advice import client_brakes
-from ..advice import config_brakes as rules
-from ..advice.client_brakes import IO_THREADS, ClientFacts
-from ..advice.config_brakes import BITES, BROKER_KEYS, MIN_IN_SYNC, OVERRIDES, PER_ADDRESS, STANDS, ConfigFacts
-from ..advice.config_rules import findings
+from ..advice import brake_rules as rules
+from ..advice.brake_rules import BITES, BROKER_KEYS, STANDS, ClientFacts, ConfigFacts, Throttling
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound, printable
 from ..frames import relational, schemas
 from ..frames.answer import Answer, Findings
-from ..frames.meanings import client
+from ..frames.relational import Frame, Measure, added_up, in_arrow, where, words_of
 from ..frames.schema_metadata import noted
 from ..frames.views import counted_nouns
-from ..model import figures
 from ..model.changes import Edit
-from ..model.client_configs import ClientEntity
 from ..model.config_values import ConfigValue
-from ..model.entity import Entity
-from ..model.findings import UNKNOWN, Finding, Row
-from ..model.grammar import DEFAULT
-from ..model.levels import DEFAULT_IP
-from ..model.quota_keys import CALLBACK
+from ..model.findings import UNKNOWN as NOT_KNOWN
+from ..model.findings import Coverage, Finding, Row
 from ..model.resources import THROTTLES, Partition, Resource
-from ..resolution.rules import on_host_names, resolve_ip, stored_of
-from ..state.snapshots import UnreadPart
-from ..state.taking import client_configs_of
+from ..resolution import kernel
+from ..resolution.rules import Effective
+from ..usage.arithmetic import throttle_conditions
+from ..usage.bucket_figures import micros
+from ..usage.client_use import ClientUse, client_use
+from ..usage.engines import Usage
+from ..usage.limits_over_time import UNKNOWN, limits_over_time
 from .audits import is_reassigning
-from .groups import bounds_of, group_types
-from .observation import notes_left_on
-from .resolving import broker_rows, values_of
-from .resolving import unread as unread_brokers
+from .observation import Observed, notes_left_on
+from .resolving import broker_rows, unread, values_of
 
 if TYPE_CHECKING:
     from ..state import History
@@ -49,9 +43,9 @@ NOTHING = "nothing found that slows {}"
 
 
 class BrakesAnswer(Findings):
-    """BRAKES: what slows a client, a topic, a broker or a group; what bites comes first. Its title names the first. A
-    brake of which nothing is known is an answer, too: it does not fail. `inactive` names the brakes that were looked
-    for in full and do not slow a client; `unread` the parts of the cluster that could not be read."""
+    """BRAKES: what slows a client, a topic or a broker; what bites comes first. Its title names the first. A brake of
+    which nothing is known is an answer, too: it does not fail. `inactive` names the brakes that were looked for in full
+    and do not slow a client."""
 
     schema = schemas.BRAKES
     failing = ()
@@ -62,10 +56,9 @@ class BrakesAnswer(Findings):
         found: Iterable[Finding],
         cluster_id: str | None = None,
         notes: Iterable[str] = (),
-        unread: Iterable[UnreadPart] = (),
         inactive: Iterable[str] = (),
     ) -> None:
-        self.whose, self.unread, self.inactive = whose, tuple(unread), tuple(inactive)
+        self.whose, self.inactive = whose, tuple(inactive)
         super().__init__((one.with_(number=number) for number, one in enumerate(found, 1)), cluster_id)
         self._table = noted(self._table, notes)
 
@@ -88,9 +81,11 @@ class BrakesAnswer(Findings):
         """The first brake in a line: what it is, the culprit, and the change that lifts it."""
         if not self.findings:
             return printable(NOTHING.format(self.whose))
+        first = self.findings[0]
         others = sum(one.evidence["state"] != STANDS for one in self.findings[1:])
         more = f" ({counted_nouns(others, 'more brake', 'more brakes')} below)" if others else ""
-        return printable(verdict(self.whose, self.findings[0]) + more)
+        fix = "" if first.fix is None else f". {to_lift(first)} {first.fix}"
+        return printable(f"{cause(self.whose, first)}{fix}{more}")
 
 
 _VERDICTS = {
@@ -100,19 +95,14 @@ _VERDICTS = {
 }
 
 
-def verdict(whose: str, found: Finding) -> str:
-    """A brake in a line, with the change that lifts it."""
-    return cause(whose, found) + ("" if found.fix is None else f". {to_lift(found)} {found.fix}")
-
-
 def to_lift(found: Finding) -> str:
     """The words before the change that lifts a brake, or before the line that shows whether it is one."""
-    return "To know it:" if found.severity == UNKNOWN else "To lift it:"
+    return "To know it:" if found.severity == NOT_KNOWN else "To lift it:"
 
 
 def cause(whose: str, found: Finding, named: str = "") -> str:
     """A brake in a line: what it is, and whose; `named` is how the line is to name that."""
-    brake, is_known = rules.BRAKES[found.code], found.severity != UNKNOWN
+    brake, is_known = rules.BRAKES[found.code], found.severity != NOT_KNOWN
     if "unseen" in found.evidence:
         return f"{named or whose} {found.evidence['unseen']}"
     if str(found.target) != whose:
@@ -122,30 +112,30 @@ def cause(whose: str, found: Finding, named: str = "") -> str:
     return f"{named or whose} {_VERDICTS[found.evidence['state']]} {brake}: {found.message}"
 
 
-# --- a topic, a broker or a group ---
+# --- a topic, or a broker ---
 
 
-def of_config(kafka: LiveKafka, resource: Resource, history: History | None = None) -> BrakesAnswer:
-    """The brakes of a topic, a broker or a group; see `Configs.why`."""
-    notes, keys = list[str](), {"TOPIC": _TOPIC_KEYS, "BROKER": BROKER_KEYS}.get(resource.type)
-    values = _values(kafka, resource, keys)
-    if resource.type == "GROUP":
-        found = rules.of_group(values, group_types(kafka).get(resource.name), bounds_of(kafka))
-    elif resource.type == "TOPIC":
+def of_config(kafka: LiveKafka, resource: Resource) -> BrakesAnswer:
+    """The brakes of a topic or a broker; see `Configs.why`."""
+    is_topic = resource.type == "TOPIC"
+    table = kafka.configs.describe([resource], _TOPIC_KEYS if is_topic else BROKER_KEYS, timeout=PATIENCE)
+    values = [ConfigValue.of(row) for row in Answer(table).raise_for_errors()]  # it has to be there
+    facts, notes = ConfigFacts(values, reassigning=is_reassigning(kafka)), list[str]()
+    if is_topic:
         brokers = kafka.brokers()
         rows = broker_rows(kafka, [broker for broker in brokers if not broker.is_fenced], BROKER_KEYS)
+        missing, down = unread(brokers, rows), {broker.id for broker in brokers if broker.is_fenced}
         partitions, why_not = _partitions(kafka, resource)
-        values += values_of(rows)
-        facts, notes = _facts(values, kafka, brokers, rows, partitions=partitions, no_partitions=why_not)
-        found, notes = rules.of_topic(resource, facts), [*notes, *filter(None, [why_not])]
-    else:  # a config that the others do not have may slow a broker
-        brokers = kafka.brokers()
-        table = kafka.configs.describe([one.resource for one in brokers if not one.is_fenced], timeout=PATIENCE)
-        differing = [one for one in findings(table) if resource.name in one.evidence.get("brokers", ())]
-        facts, notes = _facts(values, kafka, brokers, table.to_pylist(), differing=differing)
-        found = rules.of_broker(resource, facts)
-    dated = found if history is None else [*_dated(found, values, history, kafka.id)]
-    return BrakesAnswer(str(resource), dated, kafka.id, [*notes, *notes_left_on(kafka)])
+        facts = replace(
+            facts, configs=[*values, *values_of(rows)], partitions=partitions, brokers=[one.id for one in brokers],
+            down=down, unread={*missing} - down, no_partitions=why_not,
+        )  # fmt: skip
+        notes = [*missing.values(), *filter(None, [why_not])]
+    found = rules.of_topic(resource, facts) if is_topic else rules.of_broker(facts)
+    return BrakesAnswer(str(resource), found, kafka.id, [*notes, *notes_left_on(kafka)])
+
+
+_TOPIC_KEYS = [*THROTTLES["TOPIC"], "remote.storage.enable"]
 
 
 def _partitions(kafka: LiveKafka, topic: Resource) -> tuple[list[Partition] | None, str]:
@@ -158,97 +148,161 @@ def _partitions(kafka: LiveKafka, topic: Resource) -> tuple[list[Partition] | No
     return (found, "") if found else (None, f"{not_read}: that needs DESCRIBE on it")
 
 
-def _facts(
-    values: Sequence[ConfigValue], kafka: LiveKafka, brokers: Sequence[Broker], rows: Iterable[Row], **more: Any
-) -> tuple[ConfigFacts, list[str]]:
-    """The facts, of rows of the brokers' configs; and a sentence for each broker that is down, or was not read."""
-    missing, down = unread_brokers(brokers, rows), {broker.id for broker in brokers if broker.is_fenced}
-    ids, unread = [broker.id for broker in brokers], {*missing} - down
-    facts = ConfigFacts(values, brokers=ids, reassigning=is_reassigning(kafka), down=down, unread=unread, **more)
-    return facts, [*missing.values()]
-
-
-def _dated(
-    found: Iterable[Finding], values: Iterable[ConfigValue], history: History, cluster_id: str
-) -> Iterator[Finding]:
-    """The brakes, each with the first snapshot that has its config as it is now; none where a history lacks it."""
-    intervals = history.intervals("configs", cluster_id)
-    now = defaultdict[str, set[str | None]](set)
-    for value in values:
-        now[value.key].add(value.text)
-    for one in found:
-        since = _since(intervals, cast(Resource, one.target), one.key, now[one.key])
-        if since is None:
-            yield one
-        else:
-            yield replace(one, message=f"{one.message}; so since {figures.utc(since)} or before").with_(since=since)
-
-
-def _since(intervals: relational.Frame, resource: Resource, key: str, now: Collection[str | None]) -> datetime | None:
-    """The beginning of the intervals without a gap in which a config was as it is now, up to now."""
-    column = relational.words_of(intervals).column
-    is_it = (column("resource_type") == resource.type) & (column("resource_name") == resource.name)
-    names = ("value", "valid_from", "valid_to")
-    own = relational.select(relational.where(intervals, is_it & (column("key") == key)), names)
-    rows: list[Row] = relational.in_arrow(own, task="Spark reads the history of a config").to_pylist()
-    since, end = None, None
-    for row in sorted(rows, key=itemgetter("valid_from"), reverse=True):
-        if row["valid_to"] != end or row["value"] not in now:
-            break
-        since = end = row["valid_from"]
-    return since
-
-
-_TOPIC_KEYS = (*THROTTLES["TOPIC"], "remote.storage.enable", MIN_IN_SYNC)
-
-
-def _values(kafka: LiveKafka, resource: Resource, keys: Iterable[str] | None) -> list[ConfigValue]:
-    """The values of one resource, which has to be there."""
-    table = kafka.configs.describe([resource], keys if keys is None else [*keys], timeout=PATIENCE)
-    return [ConfigValue.of(row) for row in Answer(table).raise_for_errors()]
-
-
 # --- a client ---
 
 
-KEYS_FOR_CLIENTS = (CALLBACK, PER_ADDRESS, OVERRIDES, IO_THREADS)
-"""The configs of brokers that may slow a client."""
+_BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
 
 
-def of_client(kafka: LiveKafka, facts: ClientFacts) -> BrakesAnswer:
-    """The brakes of a client, whose quotas, use and brokers' configs are in the facts; with what else is to be read."""
-    unread: list[UnreadPart] = []
-    whole = replace(_with_ip_limits(kafka, facts), entries=_entries(kafka, facts.client[0], unread))
-    found, notes = client_brakes.of_client(whole), filter(None, [whole.no_ip_limits])
-    inactive = client_brakes.inactive(whole, found)
-    return BrakesAnswer(client(*facts.client), found, kafka.id, notes, unread, inactive)
+@dataclass(frozen=True)
+class BucketUsage:
+    """The use of the buckets of a client, by quota key: UTILISATION's rows, and who shares them.
+
+    `use` is the client's own, each window by the limit of its time; `has_history` says whether these limits were
+    recorded, or are those of now.
+    """
+
+    utilisation: Mapping[str, list[Row]]
+    sharing: dict[str, list[tuple[str, str]]]
+    use: ClientUse
+    has_history: bool
+
+    def columns(self, key: str) -> dict[str, Any]:
+        """WHY's columns of one key."""
+        rows = self.utilisation.get(key)
+        clients = len(self.sharing[key]) if key in self.sharing else None
+        if not rows:
+            return {"clients": clients}
+        highest = max(rows, key=lambda row: -1.0 if row["peak"] is None else row["peak"])
+        throttles = [row["throttle_ms"] for row in rows if row["throttle_ms"] is not None]
+        shares = [row["share_throttled"] for row in rows if row["share_throttled"] is not None]
+        return {
+            "clients": clients,
+            "windows_unknown": sum(row["windows_unknown"] for row in rows),
+            "peak": highest["peak"],
+            "busiest": highest["broker"],
+            "utilisation": highest["utilisation"],
+            "throttle_ms": max(throttles, default=None),
+            "share_throttled": max(shares, default=None),
+        }
 
 
-def _with_ip_limits(kafka: LiveKafka, facts: ClientFacts) -> ClientFacts:
-    """The facts with the limits of new connections of the client's addresses, and the entities that they are set on."""
-    if not facts.addresses:
-        return facts
-    host_limits: dict[Entity, float] = {}
-    try:
-        stored = stored_of(kafka.quotas.describe([Component("ip", SPECIFIED)]).to_pylist())
-        host_limits = on_host_names(stored)
-        limits = [resolve_ip(stored, ip) for ip in {one.ip for one in facts.addresses}]
-    except KadminError as error:
-        return replace(facts, host_limits=host_limits, no_ip_limits=f"quotas of addresses were not read: {error}")
-    ip_limits = {
-        limit.ip: (Entity.of({"ip": DEFAULT if limit.level == DEFAULT_IP else limit.ip}), limit.value)
-        for limit in limits
-        if limit.value is not None
-    }
-    return replace(facts, host_limits=host_limits, ip_limits=ip_limits)
+def bucket_usage(
+    kafka: LiveKafka, usage: object, limits: Sequence[Effective], history: History | None = None
+) -> BucketUsage:
+    """The use of the buckets that one client draws from.
+
+    Parameters
+    ----------
+    usage
+        USAGE, in Spark or as anything with `__arrow_c_stream__`.
+    limits
+        The limits of the client, a key each.
+    history
+        The limits of the time of the usage; default: those of now, as if they had always been the same.
+    """
+    used, quotas, keys = Usage.of(usage).of_cluster(kafka.id), kafka.quotas.describe(), [limit.key for limit in limits]
+    then, snapshots = (quotas, None) if history is None else _recorded(history, kafka.id)
+    rows: list[Row] = used.utilisation(then, kafka.id, keys, {}).to_arrow().to_pylist()
+    by_key = {limit.key: [row for row in rows if _is_of(row, limit)] for limit in limits}
+    known = relational.taken(used.clients(), ("user", "client_id"), "the clients")
+    column = words_of(known).column  # no client of another user and client-id can share a bucket
+    near = where(known, (column("user") == limits[0].user) | (column("client_id") == limits[0].client_id))
+    sharing = _sharing(quotas, in_arrow(near, task="Spark looks for the clients"), limits)
+    recorded = None if snapshots is None else int(micros(snapshots["taken_at"]).max(initial=0))
+    use = client_use(used.frame, limits_over_time(then, tuple(keys), snapshots), limits, recorded)
+    return BucketUsage(by_key, sharing, use, history is not None)
 
 
-def _entries(kafka: LiveKafka, user: str, unread: list[UnreadPart]) -> dict[tuple[ClientEntity, str], str] | None:
-    """The dynamic client configs of a user; None where they cannot be read, and `unread` says so."""
-    try:
-        table = client_configs_of(kafka, [user]) if user else None
-    except KadminError as error:
-        unread.append(UnreadPart.of(ClientEntity.scope, error))
-        return None
-    rows = [] if table is None else table.to_pylist()
-    return {(ClientEntity(row["user"], row["client_id"] or None), row["key"]): row["value"] for row in rows}
+def _recorded(history: History, cluster_id: str) -> tuple[pa.Table, pa.Table]:
+    """The quotas of a cluster over time, and the snapshots that they are out of; neither names the cluster."""
+    intervals = in_arrow(history.intervals("quotas", cluster_id), task="Spark reads the history of quotas")
+    snapshots = history.snapshots(cluster_id).to_arrow()
+    snapshots = snapshots.filter(pc.equal(snapshots["kind"].cast(pa.string()), "quotas"))
+    times = pa.table({"cluster_id": pa.repeat("", len(snapshots)), "taken_at": snapshots["taken_at"]})
+    return intervals.drop_columns(["cluster_id"]), times
+
+
+def _is_of(row: Row, limit: Effective) -> bool:
+    """True of a row of UTILISATION of the bucket of this limit, under this value; of a key that is not limited, of the
+    client's own."""
+    names = ("user", "client_id") if limit.bucket is None else ("bucket_user", "bucket_client_id")
+    whose = (limit.user, limit.client_id) if limit.bucket is None else limit.bucket
+    is_limit = (row["key"], row["level"], row["limit"]) == (limit.key, limit.level, limit.value)
+    return is_limit and tuple(row[name] for name in names) == whose
+
+
+def _sharing(quotas: pa.Table, neighbours: pa.Table, limits: Iterable[Effective]) -> dict[str, list[tuple[str, str]]]:
+    """The known clients of each bucket, sorted."""
+    buckets = {limit.key: (limit.key, limit.level, *limit.bucket) for limit in limits if limit.bucket is not None}
+    found: dict[str, list[tuple[str, str]]] = {key: [] for key in buckets}
+    for row in kernel.resolve(quotas, neighbours, keys=[*buckets]).to_pylist():
+        if tuple(row[name] for name in _BUCKET) == buckets[row["key"]]:
+            found[row["key"]].append((row["user"], row["client_id"]))
+    return {key: sorted(clients) for key, clients in found.items()}
+
+
+def with_usage(facts: ClientFacts, used: BucketUsage, brokers: Iterable[int], observed: Observed | None) -> ClientFacts:
+    """The facts with the use of the client and of its buckets.
+
+    Parameters
+    ----------
+    brokers
+        The brokers of the cluster: usage of all of them is the whole.
+    observed
+        The brokers and the time that were observed, whether or not a client asked for anything.
+    """
+    use = used.use
+    since, until = (observed.since, observed.until) if observed else use.times
+    seen = use.brokers | (observed.brokers if observed else frozenset())
+    last = {key: one for limit in facts.limits if (one := use.throttled_last(key := limit.key))}
+    return replace(
+        facts,
+        coverage=Coverage(seen, frozenset(brokers), since, until, use.rows),
+        is_measured=use.is_measured,
+        request_use=used.columns("request_percentage").get("utilisation"),
+        throttles={limit.key: _throttling(used, limit) for limit in facts.limits if limit.key in last},
+        sharing=used.sharing,
+        loads={key: one.used for key, one in last.items()},
+    )
+
+
+def _throttling(used: BucketUsage, limit: Effective) -> Throttling:
+    """The throttles under the last limit of a key that has any."""
+    last, then = used.use.throttled_last(limit.key), used.use.limits_of(limit.key)
+    assert last is not None
+    is_that_of_now = last.limit.is_that_of(limit)
+    is_known = used.has_history and UNKNOWN not in [one.level for one in then]
+    seen: dict[str, Any] = {name: getattr(last, name) for name in _SEEN}
+    share = used.columns(limit.key).get("share_throttled") if is_that_of_now else None
+    is_now = is_that_of_now if used.has_history and last.limit.level != UNKNOWN else None
+    same_limit = len(then) == 1 if is_known else None
+    return Throttling(**seen, share=share, is_now=is_now, then=last.limit.value, same_limit=same_limit)
+
+
+_SEEN = ("longest_ms", "own_ms", "since", "until", "utilisation", "has_unknown", "is_of_share", "grew")
+"""What a throttle's finding has as the usage has it."""
+
+_THROTTLES = {
+    "producer_byte_rate": ("produce_ms",),
+    "consumer_byte_rate": ("fetch_ms", "share_ms"),
+    "request_percentage": ("other_ms",),
+}
+"""The sums of a connection that are throttles of each key."""
+
+
+def throttled_seconds(requests: Frame, client: tuple[str, str]) -> dict[tuple[str, int], float]:
+    """How long the connection of a client was throttled that was throttled longest, by key and broker. A broker reads
+    nothing of it until a throttle ends, so that throttles do not overlap."""
+    words = words_of(requests)
+    own = where(requests, (words.column("user") == client[0]) & (words.column("client_id") == client[1]))
+    kinds = throttle_conditions(words.column("api"))
+    columns = {name: words.when(is_it, words.column("throttle_ms")) for name, is_it in kinds.items()}
+    sums: dict[str, Measure] = {name: ("sum", name) for name in kinds}
+    connections = added_up(relational.with_columns(own, columns), ["broker", "connection"], sums)
+    longest: dict[tuple[str, int], float] = {}
+    for row in in_arrow(connections, task="Spark looks for the requests of a client").to_pylist():
+        for key, names in _THROTTLES.items():
+            lasted = sum(row[name] or 0.0 for name in names) / 1000
+            longest[key, row["broker"]] = max(lasted, longest.get((key, row["broker"]), 0.0))
+    return longest

@@ -22,7 +22,6 @@ from .near_names import CLIENT_METRICS
 
 if TYPE_CHECKING:
     from ..advice.audit_answers import ConfigFindings
-    from ..state import History
     from .brakes import BrakesAnswer
 
 
@@ -123,19 +122,11 @@ class Configs:
 
         return config_audit(self._kafka)
 
-    def why(
-        self, *, topic: object = None, broker: object = None, group: object = None, history: History | None = None
-    ) -> BrakesAnswer:
-        """BRAKES: what slows a topic, a broker or a group now, each brake with its culprit and what lifts it.
+    def why(self, *, topic: object = None, broker: object = None) -> BrakesAnswer:
+        """BRAKES: the limits that slow a topic or a broker now, each with its culprit and what lifts it.
 
-        For a topic: replicas that are throttled, leaders on one broker alone, limits of tiered storage. For a broker:
-        rates of replication, bounds of connections, limits of tiered storage, a custom callback. For a share group:
-        fewer records in work than the brokers' default.
-
-        Parameters
-        ----------
-        history
-            A history of `kn.open_history`: each config then has the first snapshot that has it as it is now.
+        For a topic: replicas that are throttled, limits of tiered storage. For a broker: rates of replication, bounds
+        of connections, limits of tiered storage, a custom callback.
 
         Raises
         ------
@@ -146,11 +137,11 @@ class Configs:
         """
         from .brakes import of_config
 
-        named = {"topic": topic, "broker": broker, "group": group}
+        named = {"topic": topic, "broker": broker}
         names = [(word, part) for word, name in named.items() if name is not None for part in selector(word, name)]
         if len(names) != 1 or not isinstance(names[0][1], str):
-            raise UsageError("one topic, broker or group is required", hint="For example topic=orders, or broker=2.")
-        return of_config(self._kafka, Resource.of(*names[0]), history)
+            raise UsageError("one topic or broker is required", hint="For example topic=orders, or broker=2.")
+        return of_config(self._kafka, Resource.of(*names[0]))
 
     def select(
         self, topic: object, broker: object, broker_logger: object, client_metrics: object, group: object

@@ -1,53 +1,54 @@
-"""`cluster.observe()`: the request log of every broker on for a bounded time, and off again whatever happens.
+"""`cluster.observe()`: the request log of every broker on for a bounded time, and off again whatever happens; and the
+requests in the logs of a local Kafka, those that log4j has rolled too.
 
-The levels of a broker's loggers live in its memory. They are set through a plan, and restored when the time is over,
-after an error, Ctrl-C or SIGTERM, and when Python ends. What is switched on is written down before: of a process
-that was killed, `left_on` has the lines that switch it off.
+The levels of a broker's loggers live in its memory. They are restored when the time is over, after an error, Ctrl-C or
+SIGTERM, and when Python ends. What is switched on is written down before: of a process that was killed, `left_on` has
+the lines that switch it off.
 """
 
 from __future__ import annotations
 
 import atexit
+import json
+import os
 import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import documents, files
+from .. import documents, files, usage
+from ..admin.ports import ConfigOperation
 from ..client_configs.kafka import LiveKafka
 from ..errors import (
     ExitState,
     Interrupted,
     KadminError,
+    NotFound,
     NotKnowable,
     PartlyFailed,
     PlanRefused,
-    Unsupported,
     UsageError,
     kind_of,
 )
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import NOTEBOOK, Page
-from ..frames.schema_metadata import noted, stamped
+from ..frames.blocks import NOTEBOOK, Listing, Page
+from ..frames.schema_metadata import mark, noted, stamped
+from ..local_runs import all_runs
+from ..model.changes import SET, Refusal
 from ..model.findings import Row
 from ..model.resources import Resource
 from ..paths import state_dir
-from ..plans.execution.executor import refuse_invalid
 from ..plans.execution.progress import Advance, Progress
-from ..plans.plan import Plan
-from ..plans.stage import Stage
-from .request_logs import RequestLog, for_share_groups, log_places, request_logs, requests_of, top_of
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -55,22 +56,12 @@ if TYPE_CHECKING:
 
 
 LOGGER = "kafka.request.logger"
+LEVEL = "DEBUG"
+"""At which each request is a line of a kilobyte on the broker's disk."""
 
-
-@dataclass(frozen=True)
-class Logged:
-    """The requests that a broker is to log: the level that has it do so, the levels that do, and seconds at most."""
-
-    level: str
-    enough: tuple[str, ...]
-    longest: float
-
-
-EVERY_REQUEST = Logged("DEBUG", ("DEBUG", "TRACE"), 3600.0)
-"""Each is a line of a kilobyte on the broker's disk."""
-
-DEPRECATED_REQUESTS = Logged("INFO", ("INFO", "DEBUG", "TRACE"), 86_400.0)
-"""Those of a version that the broker calls deprecated: few, and only brokers of 3.9.1 to 3.9 do so (KAFKA-18272)."""
+_ENOUGH = (LEVEL, "TRACE")
+LONGEST = 3600.0
+"""Seconds of an observation, at most."""
 
 PATIENCE = 10.0
 """Seconds that one broker is given to tell a level."""
@@ -83,9 +74,6 @@ ELSEWHERE = (
     "from here: copy it, and read it with `quota usage LOG --broker ID`"
 )
 
-LISTS_CLIENTS = "Pass the log to the runbook upgrade_check: it lists who sent deprecated requests."
-ALL_REQUESTS = "Observe all requests; then the runbook upgrade_check lists who sent which versions."
-
 LEFT_ON = "an observation was killed, and left the brokers' request logs on"
 _LARGEST = 1 << 20
 """Bytes of what is written down."""
@@ -95,14 +83,7 @@ _PAUSE, _BEAT = 0.2, 0.5
 
 
 class ObservationAnswer(Answer):
-    """OBSERVED. A row fails where the logger is still on, or could not be switched on.
-
-    `sizes` reads RECORD_SIZES, by which the bytes of share consumers are estimated; it gives None where nobody shares.
-    """
-
-    def __init__(self, table: pa.Table, sizes: Callable[[], pa.Table | None] = lambda: None) -> None:
-        super().__init__(table)
-        self._sizes = sizes
+    """OBSERVED. A row fails where the logger is still on, or could not be switched on."""
 
     @property
     def logs(self) -> tuple[str, ...]:
@@ -128,8 +109,7 @@ class ObservationAnswer(Answer):
         NotKnowable
             The request logs cannot be read from here.
         """
-        requests = requests_of(self._logged(), self._sizes())
-        return noted(requests, self._missing())
+        return noted(requests_of(self._logged()), self._missing())
 
     def top(self, *, keys: Sequence[str] | None = None, most: int = 10) -> TopAnswer:
         """TOP: the clients that used most of each key, or of these, in the time that was observed.
@@ -139,7 +119,13 @@ class ObservationAnswer(Answer):
         NotKnowable
             The request logs cannot be read from here.
         """
-        return top_of(self._logged(), keys, most, self._sizes()).warned(self._missing())
+        rows = self._logged()
+        requests = requests_of(rows)
+        seen = Observed.of(requests)
+        assert seen is not None
+        of_brokers = {"brokers": [row["broker"] for row in rows], "watched": seen.brokers}
+        found = usage.top(usage.usage(requests), keys=keys, most=most, time=(seen.since, seen.until), **of_brokers)
+        return found.warned(self._missing())
 
     def _logged(self) -> list[Row]:
         rows: list[Row] = self._table.to_pylist()
@@ -183,8 +169,6 @@ class ObservationAnswer(Answer):
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The lines that restore levels, and where the requests are."""
-        from ..frames.blocks import Listing
-
         below = [*self.lines.splitlines(), *self.warnings, *(f"request log: {log}" for log in self.logs)]
         return [Listing(below, len(below), "lines", types=True)] if below else []
 
@@ -196,30 +180,24 @@ def _not_known() -> NotKnowable:
     )
 
 
-def observe(
-    kafka: LiveKafka, stage: Callable[[], Stage], seconds: float, progress: Progress, logged: Logged, to_read: bool
-) -> ObservationAnswer:
+def observe(kafka: LiveKafka, seconds: float, progress: Progress, to_read: bool) -> ObservationAnswer:
     """Switch on, wait, restore; see `Cluster.observe`."""
     if to_read and not log_places(kafka.id):
         raise _not_known()
-    if not 1 <= seconds <= logged.longest:
-        raise UsageError(f"an observation of {seconds:g} s is not possible", hint=f"From 1 s to {logged.longest:g} s.")
-    if logged == DEPRECATED_REQUESTS:
-        _refuse_without_deprecated(kafka.version)
+    if not 1 <= seconds <= LONGEST:
+        raise UsageError(f"an observation of {seconds:g} s is not possible", hint=f"From 1 s to {LONGEST:g} s.")
     with _alone(kafka.id), request_logs(kafka.id) as logs:
         if lines := _left_on(kafka):
             raise PlanRefused(LEFT_ON, code="LEFT_ON", hint="\n".join(lines))
-        levels_before = levels(kafka, (broker.id for broker in kafka.brokers()))
-        plan = _switch_on_plan(stage, levels_before, seconds, logged)
-        ours = {} if plan is None else {change.resource.broker or 0: change.old for change in plan.changes}
-        written = {"level": logged.level, "before": {f"{broker}": level for broker, level in ours.items()}}
-        files.write(_place(kafka.id), documents.to_json(written))
-        restore = _Restoring(kafka, stage, ours, logged.level)
+        before = levels(kafka, (broker.id for broker in kafka.brokers()))
+        _refuse_unread(before)
+        ours = {broker: row["value"] for broker, row in before.items() if row["value"] not in (None, *_ENOUGH)}
+        files.write(_place(kafka.id), documents.to_json({"level": LEVEL, "before": ours}))
+        loggers = _Loggers(kafka, ours)
         since, stopped = kafka.now(), False
-        with _ending_first(restore):
+        with _ending_first(loggers.restored):
             try:
-                if plan is not None:
-                    plan.apply(lock=False).raise_for_errors()  # no editor sets levels: a killed one's lease stays
+                loggers.switch_on()
                 since = kafka.now()
                 if not logs:
                     warnings.warn(ELSEWHERE, stacklevel=2)
@@ -230,15 +208,10 @@ def observe(
                 until = kafka.now()
                 lasted = (until - since).total_seconds()
                 progress(Advance("seconds observed", round(lasted), round(lasted)))
-                left = restore()
-        after = levels(kafka, (broker for broker, before in levels_before.items() if before["value"]))
-        rows = [
-            _row(broker, before, after.get(broker), left.get(broker), logs.get(broker), logged, since, until)
-            for broker, before in levels_before.items()
-        ]
-    observed = stamped(schemas.table(schemas.OBSERVED, rows), kafka.id)
-    answer = ObservationAnswer(observed, partial(for_share_groups, kafka))
-    answer.hint = LISTS_CLIENTS if logged == DEPRECATED_REQUESTS else None
+                left = loggers.restored()
+        times = {"since": since, "until": until}
+        rows = [_row(broker, row, loggers, left.get(broker), logs.get(broker), times) for broker, row in before.items()]
+    answer = ObservationAnswer(stamped(schemas.table(schemas.OBSERVED, rows), kafka.id))
     if stopped:
         how = "; some log levels are not restored" if left else ", and all log levels were restored"
         reason = f"the observation was stopped by Ctrl-C after {lasted:.0f} s{how}"
@@ -246,17 +219,12 @@ def observe(
     return answer if not left or (to_read and answer.logs) else answer.raise_for_errors()
 
 
-def _switch_on_plan(
-    stage: Callable[[], Stage], before: Mapping[int, Row], seconds: float, logged: Logged
-) -> Plan | None:
-    """The plan that switches it on where it is off; None where it is on everywhere.
+def _refuse_unread(before: Mapping[int, Row]) -> None:
+    """Refuse a cluster of which no broker tells its level.
 
     Raises
     ------
     NotAuthorized, Invalid
-        No broker tells its level.
-    PlanRefused
-        The brokers would not take it. Nothing was sent.
     """
     if all(row["value"] is None for row in before.values()):
         broker, first = next(iter(before.items()))
@@ -266,15 +234,6 @@ def _switch_on_plan(
             code=first["error"],
             hint=needs if first["error"] == "CLUSTER_AUTHORIZATION_FAILED" else None,
         )
-    wishes = stage()
-    for broker, row in before.items():
-        if row["value"] not in (None, *logged.enough):
-            wishes.set_config(LOGGER, logged.level, broker_logger=broker)
-    if not len(wishes):
-        return None
-    plan = wishes.plan(f"observe for {seconds:g} s")
-    refuse_invalid([c for c in plan.changes if c.is_refused or c.lacks_right], len(plan))
-    return plan
 
 
 def _wait(kafka: LiveKafka, seconds: float, progress: Progress) -> None:
@@ -285,67 +244,72 @@ def _wait(kafka: LiveKafka, seconds: float, progress: Progress) -> None:
         kafka.sleep(min(_BEAT, seconds_left))
 
 
-@dataclass(frozen=True)
-class _Restoring:
-    """What puts the loggers of these brokers back where they were, from the level that we have set."""
+class _Loggers:
+    """The request loggers of brokers, with the levels that they had before."""
 
-    kafka: LiveKafka
-    stage: Callable[[], Stage]
-    before: Mapping[int, str | None]
-    level: str
+    def __init__(self, kafka: LiveKafka, before: Mapping[int, str]) -> None:
+        self._kafka, self._before = kafka, before
+        self.moved = set[int]()
+        """The brokers of which somebody has set another level meanwhile, or a restart has lost ours."""
 
-    def __call__(self) -> dict[int, str]:
+    def switch_on(self) -> None:
+        """Have each broker log its requests.
+
+        Raises
+        ------
+        PlanRefused
+            A broker refuses it.
+        """
+        for broker, why in self._set(dict.fromkeys(self._before, LEVEL)).items():
+            raise PlanRefused(f"broker {broker} does not log its requests: {why}", code=why.code)
+
+    def _set(self, levels_of: Mapping[int, str]) -> dict[int, Refusal]:
+        """The brokers that refuse their level."""
+        places = {Resource("BROKER_LOGGER", str(broker)): broker for broker in levels_of}
+        wishes = {place: [ConfigOperation(SET, LOGGER, levels_of[broker])] for place, broker in places.items()}
+        answers = self._kafka.configs.alter(wishes) if wishes else {}
+        return {places[place]: refusal for place, refusal in answers.items() if refusal}
+
+    def restored(self) -> dict[int, str]:
         """The brokers whose level is not back, and why, after trying for a while."""
-        end, left = self.kafka.monotonic() + WITHIN, dict.fromkeys(self.before, "it was stopped meanwhile")
+        end, left = self._kafka.monotonic() + WITHIN, dict.fromkeys(self._before, "it was stopped meanwhile")
         with suppress(KeyboardInterrupt):
-            while (left := self.tried([*left])) and self.kafka.monotonic() <= end:
-                self.kafka.sleep(_PAUSE)
+            while (left := self.tried([*left])) and self._kafka.monotonic() <= end:
+                self._kafka.sleep(_PAUSE)
         if not left:
-            _place(self.kafka.id).unlink(missing_ok=True)
+            _place(self._kafka.id).unlink(missing_ok=True)
         return left
 
     def tried(self, brokers: Sequence[int]) -> dict[int, str]:
-        """One attempt, by an ordinary plan, a journal and all.
-
-        A level that is no longer ours stays: a restart has lost it, or somebody has set another.
-        """
+        """One attempt. A level that is no longer ours stays."""
         try:
-            now, wishes = levels(self.kafka, brokers), self.stage()
+            now = levels(self._kafka, brokers)
             left = {broker: row["message"] for broker, row in now.items() if row["value"] is None}
-            for broker in (broker for broker, row in now.items() if row["value"] == self.level):
-                wishes.set_config(LOGGER, self.before[broker], broker_logger=broker)
-            if len(wishes):
-                plan = wishes.plan("the observation is over")
-                done = plan.apply(lock=False, verify_timeout=PATIENCE, quiet_period=PATIENCE).failed
-                left |= {plan.changes[row["row"] - 1].resource.broker or 0: row["message"] or row["state"]
-                         for row in done.to_arrow().to_pylist()}  # fmt: skip
+            self.moved |= {b for b, row in now.items() if row["value"] not in (None, LEVEL, self._before[b])}
+            ours = {broker: self._before[broker] for broker, row in now.items() if row["value"] == LEVEL}
+            return left | {broker: str(why) for broker, why in self._set(ours).items()}
         except (KadminError, OSError) as exc:
             return dict.fromkeys(brokers, str(exc))
-        return left
 
 
 def _row(
-    broker: int, before: Row, after: Row | None, left: str | None, log: RequestLog | None, logged: Logged,
-    since: datetime, until: datetime,
-) -> Row:  # fmt: skip
+    broker: int, before: Row, loggers: _Loggers, left: str | None, log: RequestLog | None, times: Mapping[str, datetime]
+) -> Row:
     """OBSERVED of one broker: what became of its logger, and the files that its requests are in."""
     if before["value"] is None:
         return {"broker": broker, "state": SKIPPED, "message": f"not observed: {before['message']}"}
-    same = after is None or after["value"] in (None, before["value"])
     if left is not None:
-        state, message = LEFT, f"{LOGGER} is still at {logged.level}, as far as is known: {left}"
-    elif before["value"] in logged.enough:
-        state, message = KEPT, f"was at {before['value']} before" + ("" if same else ", and it was switched off since")
+        state, message = LEFT, f"{LOGGER} is still at {LEVEL}, as far as is known: {left}"
+    elif before["value"] in _ENOUGH:
+        state, message = KEPT, f"was at {before['value']} before"
     else:
-        state, message = (RESTORED, "") if same else (MOVED, "another level was set since")
+        state, message = (MOVED, "another level was set since") if broker in loggers.moved else (RESTORED, "")
     found, complete, further = (None, None, ELSEWHERE) if log is None else log.found()
     return {
         "broker": broker,
         "state": state,
         "level_before": before["value"],
-        "level_after": after["value"] if after else None,
-        "since": since,
-        "until": until,
+        **times,
         "logs": found,
         "complete": complete,
         "message": "; ".join(filter(None, [message, further])) or None,
@@ -362,22 +326,6 @@ def levels(kafka: LiveKafka, brokers: Iterable[int]) -> dict[int, Row]:
         row = next(some, {"value": None, "error": "INVALID_CONFIG", "message": f"it has no {LOGGER}"})
         found[broker] = {**row, "message": row["message"] or row["error"]}
     return found
-
-
-def _refuse_without_deprecated(version: str) -> None:
-    """Refuse brokers that write no deprecated requests at INFO. That it is 3.9.0 and not later nobody can see.
-
-    Raises
-    ------
-    Unsupported
-    """
-    if version != "3.9":
-        is_later = version.partition(".")[0] not in ("0", "1", "2", "3")
-        why = "they refuse old versions, and log none of it" if is_later else "they do not know which are deprecated"
-        raise Unsupported(
-            f"brokers of Kafka {version} log no deprecated requests by themselves, as those of 3.9.1 to 3.9 do: {why}",
-            hint=None if is_later else ALL_REQUESTS,
-        )
 
 
 @contextmanager
@@ -456,7 +404,136 @@ def _left_on(kafka: LiveKafka) -> list[str]:
     return lines
 
 
-def restoring(broker: int, level: str | None) -> str:
+def restoring(broker: int, level: str) -> str:
     """The line that restores a level."""
-    command = f"config set {LOGGER}={level}" if level else f"config reset {LOGGER}"
-    return f"kadmin-nb {command} broker-logger={broker} --apply"
+    return f"kadmin-nb config set {LOGGER}={level} broker-logger={broker} --apply"
+
+
+# --- the request logs of a local Kafka ---
+
+
+NAME = "request.log"
+
+
+class RequestLog:
+    """One broker's request log, from the moment that this is made.
+
+    log4j rolls the log at a size: the file that is written to gets another name, and the oldest is deleted.
+    The file that is written to at that moment stays open, so that no later file gets its inode.
+    """
+
+    def __init__(self, first: IO[bytes], place: Path) -> None:
+        self._first, self._place = os.fstat(first.fileno()).st_ino, place
+
+    def found(self) -> tuple[list[str], bool, str | None]:
+        """The files with all that was written since, the oldest first; whether none of them was deleted, and a sentence
+        where one was."""
+        before, files = None, _look(self._place)
+        while files != before:  # nothing may be rolled in between
+            before, files = files, _look(self._place)
+        names, inodes = [str(file) for _, file in files], [inode for inode, _ in files]
+        if self._first in inodes:
+            return names[inodes.index(self._first) :], True, None
+        if not files:
+            return names, False, "the log was deleted during the observation"
+        first_time = _first_time(files[0][1])
+        return names, False, f"log4j deleted rolled files: requests are missing before {first_time}"
+
+
+@contextmanager
+def request_logs(cluster_id: str) -> Iterator[dict[int, RequestLog]]:
+    """The request logs of a local Kafka's brokers by their ids, followed until the block ends; none of any other."""
+    places = {broker: place for broker, place in log_places(cluster_id).items() if place.exists()}
+    with ExitStack() as stack:
+        yield {broker: RequestLog(stack.enter_context(place.open("rb")), place) for broker, place in places.items()}
+
+
+def log_places(cluster_id: str) -> dict[int, Path]:
+    """Where each broker of a local Kafka writes its log; empty for any other cluster."""
+    runs = ((folder, run) for folder, run in all_runs() if run.cluster_id == cluster_id)
+    return {node: folder / f"node-{node}" / NAME for folder, run in runs for node in range(1, len(run.ports) + 1)}
+
+
+def _look(place: Path) -> list[tuple[int, Path]]:
+    """Inode and path of the log and of what was rolled, in the order of their last write; the one that is written to is
+    the last."""
+    files = []
+    for file in place.parent.glob(f"{place.name}*"):
+        with suppress(FileNotFoundError):  # it has another name by now
+            status = file.stat()
+            files.append((file == place, status.st_mtime_ns, status.st_ino, file))
+    return [(inode, file) for _, _, inode, file in sorted(files)]
+
+
+def beginning(file: Path) -> datetime:
+    """The moment at which a log begins, by its first line: a local Kafka's log4j writes the time of this machine.
+
+    Of a file that begins otherwise, the moment of its last write: nothing in it counts.
+    """
+    try:
+        return datetime.fromisoformat(_first_time(file).replace(",", ".")).astimezone(UTC)
+    except ValueError:
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
+def _first_time(file: Path) -> str:
+    """The time in front of the first line, as log4j writes it: the place where the log begins."""
+    with file.open(errors="replace") as log:
+        return log.read(40).partition("]")[0].lstrip("[")
+
+
+def requests_of(observed: Sequence[Row]) -> pa.Table:
+    """REQUESTS of the time that was observed, OBSERVED's rows, as far as the logs of all brokers have it."""
+    rows = [row for row in observed if row["logs"] is not None]
+    since, until = max(map(_logged_since, rows)), max(row["until"] for row in rows)
+    offset = datetime.now().astimezone().strftime("%z")  # a local Kafka's log4j writes the time of this machine
+    zone = f"{offset[:3]}:{offset[3:]}"
+    parts = [schemas.REQUESTS.empty()]
+    for row in (row for row in rows if row["logs"]):
+        with suppress(NotFound):  # nobody asked for anything, so there is no line
+            log = usage.requests(row["logs"], broker=row["broker"], tz=zone)
+            parts.append(_in_time(log.frame, row, since))
+    return Observed(frozenset(row["broker"] for row in rows), since, until).marked(pa.concat_tables(parts))
+
+
+def _logged_since(row: Mapping[str, Any]) -> datetime:
+    """The moment from which on a broker's log has all requests: later than its level was set where files were lost."""
+    since, until = cast("tuple[datetime, datetime]", (row["since"], row["until"]))
+    if row["complete"]:
+        return since
+    return max(since, beginning(Path(row["logs"][0]))) if row["logs"] else until
+
+
+OBSERVED = "kadmin.observed"
+"""Metadata of REQUESTS: the brokers and the time that were observed."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The brokers that were observed, from when to when."""
+
+    brokers: frozenset[int]
+    since: datetime
+    until: datetime
+
+    def marked(self, requests: pa.Table) -> pa.Table:
+        """The requests with all this in their metadata."""
+        times = [self.since.isoformat(), self.until.isoformat()]
+        text = json.dumps({"brokers": sorted(self.brokers), "times": times})
+        return schemas.marked(requests, {**(requests.schema.metadata or {}), OBSERVED: text})
+
+    @classmethod
+    def of(cls, requests: object) -> Observed | None:
+        """What the metadata of requests say; None of requests that were not observed from here."""
+        text = mark(requests, OBSERVED) if isinstance(requests, pa.Table) else None
+        if text is None:
+            return None
+        found = json.loads(text)
+        since, until = map(datetime.fromisoformat, found["times"])
+        return cls(frozenset(found["brokers"]), since, until)
+
+
+def _in_time(frame: pa.Table, row: Row, since: datetime) -> pa.Table:
+    """REQUESTS of one broker in the time that was observed."""
+    is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], row["until"]))
+    return frame.filter(is_observed).select(schemas.REQUESTS.names).cast(schemas.REQUESTS.schema)

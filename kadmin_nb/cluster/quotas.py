@@ -177,8 +177,8 @@ class Quotas:
     ) -> WhyAnswer:
         """WHY: what slows one client, its limits, who shares them, how much of them is used, and what would lift them.
 
-        `.brakes` is BRAKES: quotas that throttled it, new connections of its addresses, a dynamic client config, a
-        custom callback, each with its culprit and the change that lifts it. Where a broker sets
+        `.brakes` is BRAKES: quotas that throttled it, a custom callback, each with its culprit and the change that
+        lifts it. Where a broker sets
         `client.quota.callback.class`, the limits are those that Kafka's own rules would give.
 
         Parameters
@@ -189,7 +189,7 @@ class Quotas:
             Only these quota keys.
         usage
             USAGE, in Spark or as anything with `__arrow_c_stream__`: adds the use of each limit, how often it
-            throttled, and which known clients share it. REQUESTS add new connections, too.
+            throttled, and which known clients share it. REQUESTS add for how long.
         to
             A key and the limit that you want for it; default: changes that would double any limit.
         history
@@ -325,7 +325,7 @@ class Quotas:
         >>> cluster.quotas.near(kn.usage.usage(requests))  # doctest: +SKIP
         """
         from ..usage import near
-        from .request_logs import Observed
+        from .observation import Observed
         from .why import requests_and_usage
 
         seen_now, notes = Observed.of(usage) is not None, notes_of(usage) if isinstance(usage, pa.Table) else ()

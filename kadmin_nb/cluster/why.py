@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, count
 from types import MappingProxyType
@@ -11,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..advice.client_brakes import ClientFacts
-from ..advice.config_brakes import BITES, STANDS
+from ..advice import brake_rules as rules
+from ..advice.brake_rules import BITES, STANDS, ClientFacts
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Aside, Folded, Gauge, Listing, Page
-from ..frames.meanings import client_in_short, of_limit
+from ..frames.meanings import client, client_in_short, of_limit
 from ..frames.relational import Frame, names_of
 from ..frames.schema_metadata import noted, notes_of, stamped
 from ..frames.views import counted_nouns
@@ -27,20 +28,17 @@ from ..model import figures
 from ..model.findings import Coverage, Finding, Row
 from ..model.grammar import parts
 from ..model.levels import LEVELS, LEVELS_BY_NAME
-from ..model.quota_keys import HEADS, USER_CLIENT_KEYS, on_all_brokers, readable
+from ..model.quota_keys import CALLBACK, HEADS, USER_CLIENT_KEYS, on_all_brokers, readable
 from ..resolution.rules import Effective, Stored, entity_at, explain, reaches, stored_of
 from ..resolution.shadows import Lift, Quota, lifts, only_without, words_of
-from ..state.snapshots import PartlyRead
 from ..usage.arithmetic import WHY_UNKNOWN
 from ..usage.client_use import BYTE_KEYS
 from ..usage.covered import remarks
 from ..usage.engines import Usage
 from ..usage.usage_windows import usage as request_usage
-from . import brakes, client_facts, resolving
-from .brakes import BrakesAnswer, cause, to_lift
-from .client_facts import BucketUsage
-from .observation import notes_left_on
-from .request_logs import Observed
+from . import brakes, resolving
+from .brakes import BrakesAnswer, BucketUsage, cause, to_lift
+from .observation import Observed, notes_left_on
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -52,7 +50,7 @@ SHOWN = 5
 """Clients of a bucket that are named."""
 
 
-class WhyAnswer(PartlyRead):
+class WhyAnswer(Answer):
     """WHY: one row per quota key of one client. Its display is a sentence, the levels that can limit it, and the line
     that lifts what holds it.
 
@@ -81,7 +79,7 @@ class WhyAnswer(PartlyRead):
         stage: Stage | None = None,
     ) -> None:
         brakes = BrakesAnswer("", ()) if brakes is None else brakes
-        super().__init__(table, brakes.unread)
+        super().__init__(table)
         self.explanation, self.others = explanation, others
         tried, known = [*lifts], brakes.edits()
         self.lifts = tuple(lift for lift in tried if lift.edit not in known)
@@ -336,12 +334,12 @@ def why(
     """Everything that is known of the limits of one client; see `Quotas.why`."""
     pair = _one_name("user", user), _one_name("client-id", client_id)
     registered = kafka.brokers()
-    brokers = [broker for broker in registered if not broker.is_fenced]
+    serving = [broker for broker in registered if not broker.is_fenced]
     rows, quotas = kafka.together(
-        partial(resolving.broker_rows, kafka, brokers, brakes.KEYS_FOR_CLIENTS),
+        partial(resolving.broker_rows, kafka, serving, (CALLBACK,)),
         partial(resolving.quotas_of, kafka, resolving.pairs_of([pair])),
     )
-    marks = resolving.marks_of(rows, len(brokers), assume_default=True)
+    marks = resolving.marks_of(rows, len(serving), assume_default=True)
     stored = stored_of(quotas.to_pylist())
     asked = list(keys or USER_CLIENT_KEYS)
     explanation = explain(stored, *pair, asked)
@@ -349,19 +347,19 @@ def why(
     unobserved = notes_of(usage) if isinstance(usage, pa.Table) else ()
     observed = Observed.of(usage)
     requests, usage = requests_and_usage(usage)
-    used = None if usage is None else client_facts.bucket_usage(kafka, usage, explanation, history)
+    used = None if usage is None else brakes.bucket_usage(kafka, usage, explanation, history)
     missing = resolving.unread(registered, rows)
-    unread = {broker.id for broker in brokers} & {*missing}
-    facts = ClientFacts(explanation, others, stored, len(brokers), resolving.values_of(rows), unread=unread)
+    unread = {broker.id for broker in serving} & {*missing}
+    facts = ClientFacts(explanation, stored, len(serving), resolving.values_of(rows), unread=unread)
     if used is not None:
-        facts = client_facts.with_usage(kafka, facts, used, (broker.id for broker in registered), observed)
+        facts = brakes.with_usage(facts, used, (broker.id for broker in registered), observed)
     if requests is not None:
-        facts = client_facts.with_requests(kafka, facts, requests)
-    found = brakes.of_client(kafka, facts)
+        facts = replace(facts, throttled_s=brakes.throttled_seconds(requests, pair))
+    found = BrakesAnswer(client(*pair), rules.of_client(facts), kafka.id, inactive=rules.inactive(facts))
     limits = [limit for limit in explanation if to is None or limit.key == to[0]]
     tried = [lift for limit in limits for lift in lifts(stored, limit, None if to is None else to[1])]
     table = stamped(schemas.table(schemas.WHY, _rows(facts, used)), kafka.id, marks)
-    notes = [*unobserved, *missing.values(), *found.notes, *notes_left_on(kafka)]
+    notes = [*unobserved, *missing.values(), *notes_left_on(kafka)]
     sharing = None if used is None else used.sharing
     return WhyAnswer(
         noted(table, notes), explanation, others, tried, sharing, found, coverage=facts.coverage, stored=stored,

@@ -15,7 +15,6 @@ from ..plans import change_words
 from . import completions, options
 from .change_options import again, changing, every
 from .click_glue import Verbs, words
-from .history_verbs import history_at
 from .options import read_selectors
 from .session import PlanOptions, Session
 
@@ -98,12 +97,11 @@ def audit(session: Session, only: tuple[str, ...], stage: bool, plan_options: Pl
 
 @config.command()
 @options.reading
-@words(completions.resources, "topic=NAME | broker=ID | group=NAME")
-@options.types("topic", "broker", "group")
+@words(completions.resources, "topic=NAME | broker=ID")
+@options.types("topic", "broker")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage the change that lifts brake N.")
-@click.option("--history", metavar="WHERE", help="Show since when a config is so, by this history.")
-def why(session: Session, words: tuple[str, ...], number: int | None, history: str | None) -> Any:
-    """Show what slows a topic, a broker or a group now.
+def why(session: Session, words: tuple[str, ...], number: int | None) -> Any:
+    """Show the limits that slow a topic or a broker now.
 
     Each brake has its culprit, and the smallest change that lifts it.
 
@@ -112,8 +110,7 @@ def why(session: Session, words: tuple[str, ...], number: int | None, history: s
     {here} broker=2
     {here} topic=orders --stage 1
     """
-    chosen = read_selectors(words, ("topic", "broker", "group"))
-    answer = session.cluster.configs.why(**chosen, history=history_at(history))
+    answer = session.cluster.configs.why(**read_selectors(words, ("topic", "broker")))
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())
 
 

@@ -65,18 +65,15 @@ def may_i(session: Session, words: tuple[str, ...]) -> Any:
 @click.option(
     "--for", "seconds", default="60s", show_default=True, type=Length(), metavar="TIME", help="How long; at most 1h."
 )
-@click.option("--clients", is_flag=True, help="Only deprecated requests, at most 24h: brokers of 3.9.1 to 3.9.")
-def observe(session: Session, seconds: float, clients: bool) -> Any:
+def observe(session: Session, seconds: float) -> Any:
     """Switch on the request log of every broker for a while.
 
-    It sets kafka.request.logger to DEBUG through a plan, and always restores it; Ctrl-C ends it early. With --clients
-    it sets it to INFO, at which the log shows who would be refused by Kafka 4.0.
+    It sets kafka.request.logger to DEBUG, and always restores it; Ctrl-C ends it early.
 
     \b
     {here} --for 60s
-    {here} --clients --for 24h
     """
-    answer = session.cluster.observe(seconds, clients=clients, progress=session.progress)
+    answer = session.cluster.observe(seconds, progress=session.progress)
     if click.get_current_context().meta.get("out"):
         session.warn(*answer.warnings, *(f"request log: {log}" for log in answer.logs))
     return answer

@@ -206,7 +206,7 @@ class LEADERS(Frame, key="topic partition"):
 
 
 class BRAKES(Frame, key="number"):
-    """What slows a client, a topic, a broker or a group; the brakes that bite are first."""
+    """What slows a client, a topic or a broker; the brakes that bite are first."""
 
     shown = "number brake! culprit! key state! throttle_ms share_throttled since message! coverage fix!"
     nouns = "brake", "brakes"
@@ -214,7 +214,7 @@ class BRAKES(Frame, key="number"):
     brake = Field(TEXT, look=BADGE)
     culprit = Field(TEXT, "who or what causes it, as it would be typed", look=NAME, null=True)
     state = Field(TEXT, "bites, as far as was seen; may bite; not known; stands, and slows nothing now", look=BADGE)
-    since = Field(MOMENT, "the first throttle that was seen, or the first snapshot with the config", null=True)
+    since = Field(MOMENT, "the first throttle that was seen", null=True)
     fix = Field(TEXT, "the smallest change that lifts it; the line that shows what is not known", look=PROSE, null=True)
 
 
@@ -697,8 +697,8 @@ class OBSERVED(Frame):
     """The request logger of each broker after an observation. `state` is restored, kept (on already before), moved
     (another level was set meanwhile), left (still on) or skipped (not observed)."""
 
-    shown = "broker! state! message! level_before level_after since until logs complete"
-    columns = "broker state level_before:text level_after:text since until logs complete message?"
+    shown = "broker! state! message! level_before since until logs complete"
+    columns = "broker state level_before:text since until logs complete message?"
     since = until = Field(MOMENT, null=True)
     logs = Field(TEXTS, "the files that the requests are in, the oldest first, if that is known", null=True)
     complete = Field(FLAG, "false: log4j has deleted some of them meanwhile", null=True)

@@ -109,7 +109,7 @@ class Throttled:
 
     `full` is the most that was used in a throttled window or right before one, `later` the most in a window after the
     last of them, `own_ms` the longest throttle of the client's own; None where nothing tells. `used` has what each
-    client used in throttled windows, by broker.
+    client used in throttled windows.
     """
 
     limit: LimitThen
@@ -121,7 +121,7 @@ class Throttled:
     later: float | None
     has_unknown: bool
     is_of_share: bool
-    used: Mapping[tuple[str, str, int], float]
+    used: Mapping[tuple[str, str], float]
 
     @property
     def utilisation(self) -> float | None:
@@ -138,16 +138,13 @@ class Throttled:
 class ClientUse:
     """What was seen of a client.
 
-    It has `rows` of its own, of these `byte_rows` of byte rates, and was `active` in so many windows, in which it moved
-    bytes. `brokers` have rows of any client, in the time `span`; `is_measured` where brokers measured its buckets: they
-    name no client.
+    It has `rows` of its own. `brokers` have rows of any client, in the time `span`; `is_measured` where brokers
+    measured its buckets: they name no client.
     """
 
     brokers: frozenset[int] = frozenset()
     span: Span | None = None
     rows: int = 0
-    byte_rows: int = 0
-    active: int = 0
     is_measured: bool = False
     limits: Sequence[LimitThen] = ()
     throttled: Sequence[Throttled] = ()
@@ -197,8 +194,6 @@ def client_use(usage: Any, limits: LimitsOverTime, now: Sequence[Effective], rec
         frozenset(row["broker"] for row in brokers),
         span,
         counts["rows"],
-        counts["byte_rows"],
-        counts["active"],
         bool(counts["measured"]),
         then,
         _throttles(in_buckets, then),
@@ -220,24 +215,10 @@ def _near(rows: Frame, client: Effective) -> Frame:
 
 
 def _own(near: Frame) -> Row:
-    """How many `rows` and `byte_rows` the client has, in how many windows it was `active`, and the rows of buckets that
-    brokers `measured`."""
+    """How many `rows` the client has, and the rows of buckets that brokers `measured`."""
     words = words_of(near)
-    column = words.column
-    is_of_bytes = column("is_own") & column("key").isin(list(BYTE_KEYS))
-    moved = (column("value") > 0) | column("unknown")
-    columns = {
-        "own_start": words.when(is_of_bytes & moved, column("start")),
-        "is_of_bytes": is_of_bytes,
-        "one": words.literal(1, pa.int64()),
-    }
-    measures: dict[str, Measure] = {
-        "rows": ("count_true", "is_own"),
-        "byte_rows": ("count_true", "is_of_bytes"),
-        "active": ("count_distinct", "own_start"),
-        "measured": ("count_true", "measured"),
-    }
-    found = _listed(added_up(with_further(near, columns), ["one"], measures))
+    measures: dict[str, Measure] = {"rows": ("count_true", "is_own"), "measured": ("count_true", "measured")}
+    found = _listed(added_up(with_further(near, {"one": words.literal(1, pa.int64())}), ["one"], measures))
     return found[0] if found else dict.fromkeys(measures, 0)
 
 
@@ -348,7 +329,7 @@ def _most_used(windows: Frame) -> dict[int, float]:
     return {row["number"]: row["used"] for row in _listed(added_up(windows, ["number"], most))}
 
 
-def _used_while_throttled(rows: Frame, throttled: Frame) -> dict[int, dict[tuple[str, str, int], float]]:
+def _used_while_throttled(rows: Frame, throttled: Frame) -> dict[int, dict[tuple[str, str], float]]:
     """What each client used in throttled windows of the bucket, by the number of the limit."""
     words = words_of(rows)
     column = words.column
@@ -356,9 +337,9 @@ def _used_while_throttled(rows: Frame, throttled: Frame) -> dict[int, dict[tuple
     by = ["number", "broker", "start"]
     among = members(clients, relational.each_once(throttled, by), by)
     sums: dict[str, Measure] = {"used": ("sum", "value")}
-    used = defaultdict[int, dict[tuple[str, str, int], float]](dict)
-    for row in _listed(added_up(among, ["number", "user", "client_id", "broker"], sums)):
-        used[row["number"]][row["user"], row["client_id"], row["broker"]] = row["used"] or 0.0
+    used = defaultdict[int, dict[tuple[str, str], float]](dict)
+    for row in _listed(added_up(among, ["number", "user", "client_id"], sums)):
+        used[row["number"]][row["user"], row["client_id"]] = row["used"] or 0.0
     return used
 
 

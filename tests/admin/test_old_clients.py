@@ -84,20 +84,6 @@ class Both:
 
 
 @on("3.9.2")
-def test_at_info_3_9_logs_old_clients_alone(broker, unique, tmp_path):
-    """The log of all requests was a terabyte a day, and nobody dared to have it for a week."""
-    both = Both(broker, unique)
-    with connected(broker) as cluster:
-        observed = cluster.observe(2, clients=True, progress=both)
-    assert both.sent == [True, True]
-    (row,) = observed.to_arrow().to_pylist()
-    assert (row["state"], row["level_before"], row["level_after"]) == ("restored", "WARN", "WARN")
-    clients = checked(observed, tmp_path)
-    assert clients[both.old] == ("refused", "PRODUCE 2")
-    assert both.young not in clients
-
-
-@on("3.9.2")
 def test_a_log_of_all_requests_names_the_old_and_the_young(broker, unique, tmp_path):
     """Who would be refused, of how many: the log of old clients alone does not tell."""
     both = Both(broker, unique)
@@ -111,12 +97,3 @@ def checked(observed, folder: Path) -> dict[str, tuple[str, str]]:
     save, log = folder / "clients.csv", f"{observed.logs[-1]}*"
     as_task("upgrade_check", log=log, broker="1", tz="UTC", save=str(save))
     return {row["client_id"]: (row["state"], row["refused"]) for row in csv.read_csv(save).to_pylist()}
-
-
-@on("4.4.0")
-def test_4_x_refuses_whom_we_say_and_logs_nothing_about_it(broker, unique):
-    """It watched a cluster of 4.x for a day, found no old client, and three had been refused all day."""
-    topic = unique("topic")
-    assert [sends(broker, unique("c"), version, topic) for version in (AN_OLD_ONE, A_YOUNG_ONE)] == [False, True]
-    with connected(broker) as cluster, pytest.raises(kn.errors.Unsupported, match="log no deprecated requests"):
-        cluster.observe(1, clients=True)

@@ -82,8 +82,8 @@ def test_the_use_of_others_counts_while_the_bucket_was_throttled() -> None:
     ]
     use = use_of(used(*night, *day), schemas.table(schemas.QUOTAS, [{**ALICE, "value": 1e5}]), 1e5)
     (throttled,) = use.throttled
-    assert dict(throttled.used) == {("alice", "app", 1): 18e4, ("alice", "batch", 1): 12e4}
-    assert (use.rows, use.active, use.brokers, use.times) == (3, 3, {1}, (at(0), at(12)))
+    assert dict(throttled.used) == {("alice", "app"): 18e4, ("alice", "batch"): 12e4}
+    assert (use.rows, use.brokers, use.times) == (3, {1}, (at(0), at(12)))
 
 
 def test_a_burst_that_ends_with_a_window_counts_for_the_throttle_of_the_next() -> None:

@@ -14,14 +14,12 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["a full queue", "leaders on one broker"])
+@pytest.mark.parametrize("name", ["a quota", "a neighbour"])
 def test_requests_in_spark_tell_the_same(spark, name: str) -> None:
     """`quota why` of a table of requests ended in *exprs should not be empty*, where bytes were throttled."""
     scene, kafka = SCENES[name], FakeKafka(3)
     for (entity, key), value in scene.quotas.items():
         kafka.quotas.alter({entity: {key: value}})
-    kafka.cluster.topics.add("t")
-    kafka.cluster.partitions = scene.partitions
     kafka.cluster.pass_(1)
     table = schemas.table(schemas.REQUESTS, scene.rows)
     here, there = (

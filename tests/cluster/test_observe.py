@@ -17,7 +17,7 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import ConfigOperation
-from kadmin_nb.cluster import observation, request_logs
+from kadmin_nb.cluster import observation
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.local import LocalKafka
@@ -59,7 +59,7 @@ def running(cluster: kn.Cluster) -> bool:
 
 
 def states(answer: kn.Answer) -> list[tuple[object, ...]]:
-    return [(r["broker"], r["state"], r["level_before"], r["level_after"]) for r in answer.to_arrow().to_pylist()]
+    return [(r["broker"], r["state"], r["level_before"]) for r in answer.to_arrow().to_pylist()]
 
 
 def test_on_for_a_while_and_then_as_before(quiet, kafka):
@@ -68,7 +68,7 @@ def test_on_for_a_while_and_then_as_before(quiet, kafka):
     place = kafka.folder / "node-1" / "request.log"
     size, seen = place.stat().st_size, []
     answer = quiet.observe(1.5, progress=lambda advance: seen.append((str(advance), level(quiet))))
-    assert states(answer) == [(1, "restored", "INFO", "INFO")]
+    assert states(answer) == [(1, "restored", "INFO")]
     assert level(quiet) == "INFO"
     assert {one for _, one in seen[:-1]} == {"DEBUG"}
     assert place.stat().st_size > size
@@ -76,8 +76,6 @@ def test_on_for_a_while_and_then_as_before(quiet, kafka):
     assert str(place) in repr(answer)
     (row,) = answer.to_arrow().to_pylist()
     assert 1.5 <= (row["until"] - row["since"]).total_seconds() < 30
-    reasons = quiet.plans.log().to_arrow().to_pylist()
-    assert {"observe for 1.5 s", "the observation is over"} <= {one["reason"] for one in reasons}
 
 
 FILE = 10_000_000
@@ -144,7 +142,7 @@ def test_it_says_what_log4j_threw_away(quiet, kafka, unique):
     assert answer.warnings == (f"WARNING: broker 1: {said}",)
     assert answer.warnings[0] in repr(answer)
     top = answer.top()
-    assert f", {request_logs.beginning(Path(answer.logs[0])):%Y-%m-%d %H:%M:%SZ} to " in top.watched
+    assert f", {observation.beginning(Path(answer.logs[0])):%Y-%m-%d %H:%M:%SZ} to " in top.watched
     assert top.warnings == answer.warnings
     assert top.warnings[0] in repr(top)
 
@@ -154,22 +152,22 @@ def test_a_log_that_begins_without_a_time_counts_from_its_end(content, tmp_path)
     """It had just rolled, and was empty: who uses most was a stack trace."""
     file = tmp_path / "request.log"
     file.write_text(content)
-    assert request_logs.beginning(file).timestamp() == pytest.approx(file.stat().st_mtime, abs=0.001)
+    assert observation.beginning(file).timestamp() == pytest.approx(file.stat().st_mtime, abs=0.001)
 
 
 def test_what_was_on_before_stays_on(quiet):
     """Somebody else had switched it on to debug, and my minute switched it off under them."""
     set_level(quiet, "TRACE")
-    assert states(quiet.observe(1)) == [(1, "kept", "TRACE", "TRACE")]
+    assert states(quiet.observe(1)) == [(1, "kept", "TRACE")]
     assert level(quiet) == "TRACE"
 
 
 def test_what_somebody_sets_meanwhile_is_theirs(quiet, monkeypatch):
     """They set ERROR while it ran, and it put the old level back. It named a log that was on no broker."""
-    monkeypatch.setattr(request_logs, "all_runs", list)
+    monkeypatch.setattr(observation, "all_runs", list)
     with pytest.warns(UserWarning, match="cannot be read from here: copy it, and read it with"):
         answer = quiet.observe(1, progress=lambda advance: set_level(quiet, "ERROR"))
-    assert states(answer) == [(1, "moved", "WARN", "ERROR")]
+    assert states(answer) == [(1, "moved", "WARN")]
     assert answer.logs == ()
     assert answer.to_arrow()["message"].to_pylist() == [f"another level was set since; {observation.ELSEWHERE}"]
     assert level(quiet) == "ERROR"
@@ -189,7 +187,7 @@ def test_ctrl_c_ends_it_early_and_it_is_off(quiet):
     ) as stopped:
         quiet.observe(300, progress=press)
     assert time.monotonic() - pressed[0] < 60
-    assert states(stopped.value.outcomes) == [(1, "restored", "WARN", "WARN")]
+    assert states(stopped.value.outcomes) == [(1, "restored", "WARN")]
     assert level(quiet) == "WARN"
 
 
@@ -225,7 +223,7 @@ def test_killed_it_is_told_with_the_line_that_switches_it_off(quiet, kafka, term
     run(LINE.split()[1:], Session(connected=quiet, owns=False))
     assert level(quiet) == "WARN"
     assert not [row for row in kn.doctor(kafka.bootstrap) if row["check"] == "observation"]
-    assert states(quiet.observe(1)) == [(1, "restored", "WARN", "WARN")]
+    assert states(quiet.observe(1)) == [(1, "restored", "WARN")]
 
 
 def test_ended_by_sigterm_it_is_off(quiet, terminal):
@@ -246,19 +244,19 @@ def test_a_second_one_is_refused(quiet, terminal):
     assert terminal.returncode == 130
     assert b"restored" in said
     assert level(quiet) == "WARN"
-    assert states(quiet.observe(1)) == [(1, "restored", "WARN", "WARN")]
+    assert states(quiet.observe(1)) == [(1, "restored", "WARN")]
 
 
 def test_a_broker_that_does_not_take_it_back_is_said(quiet, monkeypatch):
     """One broker was down at the end, the summary was green, and its log filled the disk."""
     tried = []
 
-    def failing(restoring: object, brokers: object) -> dict[int, str]:
+    def failing(loggers: object, brokers: object) -> dict[int, str]:
         tried.append(brokers)
         return {1: "it is down"}
 
     monkeypatch.setattr(observation, "WITHIN", 0.5)
-    monkeypatch.setattr(observation._Restoring, "tried", failing)
+    monkeypatch.setattr(observation._Loggers, "tried", failing)
     with pytest.raises(kn.PartlyFailed, match="still at DEBUG, as far as is known: it is down") as failed:
         quiet.observe(1)
     assert len(tried) > 1
@@ -300,7 +298,7 @@ def test_with_a_login_no_secret_is_written_down(secure_kafka):
     with secure_kafka.connect() as admin:
         place = observation._place(admin.id)
         answer = admin.observe(1, progress=lambda advance: seen.append(place.read_bytes()))
-        assert states(answer) == [(1, "restored", "WARN", "WARN")]
+        assert states(answer) == [(1, "restored", "WARN")]
         assert {*seen} == {b'{"before":{"1":"WARN"},"level":"DEBUG"}'}
         assert not place.exists()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kadmin_nb.admin import topics
-from kadmin_nb.advice.config_brakes import BITES, MAY_BITE
+from kadmin_nb.advice.brake_rules import BITES, MAY_BITE
 from kadmin_nb.cluster.brakes import BrakesAnswer
 from kadmin_nb.cluster.configs import Configs
 from kadmin_nb.errors import NotAuthorized, TimedOut
@@ -18,16 +18,13 @@ from kadmin_nb.model.findings import NOT_KNOWN
 from kadmin_nb.model.resources import Partition, Resource
 from tests.double import FakeKafka, schema
 
-TOPIC, GROUP, ALL = Resource("TOPIC", "t"), Resource("GROUP", "g"), Resource("BROKER", "")
+TOPIC, ALL = Resource("TOPIC", "t"), Resource("BROKER", "")
 ONE, TWO, THREE = (Resource("BROKER", str(number)) for number in (1, 2, 3))
 RATE, REPLICAS = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
-COPIED, LEAST = "remote.log.manager.copy.max.bytes.per.second", "min.insync.replicas"
-CALLBACK, LOCKS = "client.quota.callback.class", "share.partition.max.record.locks"
+COPIED, CALLBACK = "remote.log.manager.copy.max.bytes.per.second", "client.quota.callback.class"
 
 WELL = tuple(Partition("t", number, 1 + number, (1, 2, 3), (1, 2, 3)) for number in range(3))
 BEHIND = (*WELL[:2], replace(WELL[2], in_sync=(3, 2)))
-OFFLINE = (*WELL[:2], Partition("t", 2, None, (3,), (3,)))
-ON_ONE = tuple(replace(one, leader=1) for one in WELL)
 
 
 MOST = str(2**63 - 1)
@@ -37,9 +34,7 @@ FURTHER = {
         RATE: schema.Key("LONG", MOST),
         COPIED: schema.Key("LONG", MOST),
         "remote.log.storage.system.enable": schema.Key("BOOLEAN", "false", is_read_only=True),
-        f"group.{LOCKS}": schema.Key("INT", "2000"),
     },
-    "GROUP": {LOCKS: schema.Key("INT", "2000", f"group.{LOCKS}")},
 }
 
 
@@ -58,7 +53,6 @@ class Scene:
     whose: Resource = TOPIC
     set_on: Mapping[tuple[Resource, str], str] = field(default_factory=dict)
     partitions: Sequence[Partition] | None = WELL
-    types: Mapping[str, str | None] = field(default_factory=lambda: {"g": "share"})
     prepared: Callable[[FakeKafka], object] = lambda kafka: None
     reassigning: bool | Exception = False
 
@@ -76,11 +70,10 @@ class Scene:
         for target, value in self.set_on.items():
             kafka.cluster.write(target, value)
         kafka.cluster.topics.add("t")
-        kafka.cluster.partitions, kafka.cluster.group_types = self.partitions, dict(self.types)
+        kafka.cluster.partitions = self.partitions
         kafka.cluster.pass_(1)
         self.prepared(kafka)
-        word = {"TOPIC": "topic", "BROKER": "broker", "GROUP": "group"}[self.whose.type]
-        return Configs(kafka).why(**{word: self.whose.name})
+        return Configs(kafka).why(**{self.whose.type.lower(): self.whose.name})
 
 
 LISTED = {(TOPIC, REPLICAS): "0:1,1:2,2:3"}
@@ -90,19 +83,13 @@ SCENES = {
     "a throttle": Scene("replication-throttle", set_on={**LISTED, (THREE, RATE): "5000"}, partitions=BEHIND),
     "throttles": Scene("replication-throttle", set_on={**LISTED, (ALL, RATE): "5000"}, partitions=BEHIND),
     "a throttle of none": Scene("replication-throttle", set_on=LISTED, partitions=BEHIND),
-    "no leader": Scene("no-leader", partitions=OFFLINE),
-    "few in sync": Scene("few-in-sync", set_on={(TOPIC, LEAST): "3"}, partitions=BEHIND),
-    "one leader": Scene("leaders", partitions=ON_ONE),
     "tiered storage": Scene("tiered-storage", set_on={**TIERED, (THREE, COPIED): "1000"}),
     "a well topic": Scene(""),
     "a rate of a broker": Scene("replication-throttle", TWO, {(TWO, RATE): "5000"}),
-    "tiered storage of a broker": Scene("tiered-storage unlike-peers", TWO, {**TIERED, (TWO, COPIED): "1000"}),
-    "a callback": Scene("quota-callback unlike-peers", TWO, {(TWO, CALLBACK): "com.example.Quotas"}),
-    "a bound of connections": Scene("connection-limit unlike-peers", TWO, {(TWO, "max.connections"): "100"}),
+    "tiered storage of a broker": Scene("tiered-storage", TWO, {**TIERED, (TWO, COPIED): "1000"}),
+    "a callback": Scene("quota-callback", TWO, {(TWO, CALLBACK): "com.example.Quotas"}),
+    "a bound of connections": Scene("connection-limit", TWO, {(TWO, "max.connections"): "100"}),
     "a well broker": Scene("", TWO),
-    "few locks": Scene("share-locks", GROUP, {(GROUP, LOCKS): "100"}),
-    "locks of another type": Scene("share-locks", GROUP, {(GROUP, LOCKS): "100"}, types={"g": "consumer"}),
-    "a well group": Scene("", GROUP),
 }
 
 
@@ -134,7 +121,6 @@ PARTS: dict[str, Callable[[Scene], Scene]] = {
     "metadata without the topic": lambda scene: replace(scene, partitions=()),
     "reassignments time out": lambda scene: replace(scene, reassigning=TimedOut("no answer")),
     "no right to see reassignments": lambda scene: replace(scene, reassigning=NotAuthorized("no right")),
-    "no group is listed": lambda scene: replace(scene, types={}),
 }
 
 
@@ -167,12 +153,8 @@ def test_a_part_of_the_whole_tells_no_other_cause(name: str, part: str, monkeypa
 
 METADATA = "the partitions of topic=t were not read: TOPIC_AUTHORIZATION_FAILED while asking for the leaders of topics"
 AS_ONE = "config why topic=t, as one who may DESCRIBE it"
-UNSEEN = ("unread-partitions", NOT_KNOWN, f"{NOT_KNOWN}: {METADATA}", AS_ONE)
 ONE_BEHIND = "1 of 3 partitions have replicas that are not in sync"
 RESET, NONE = f"config reset {REPLICAS} topic=t", ", and no reassignment is running"
-LOCKED = "its members may have 100 records of a partition in work at a time"
-WITHOUT = "and 2000 without it: while all are taken, others get nothing"
-
 TOLD: dict[tuple[str, str], list[tuple[str, str, str, str | None]]] = {
     ("a throttle", "without broker 1"): [
         (
@@ -190,7 +172,6 @@ TOLD: dict[tuple[str, str], list[tuple[str, str, str, str | None]]] = {
         )
     ],
     ("a throttle", "no metadata"): [
-        UNSEEN,
         (
             *("replication-throttle", NOT_KNOWN),
             f"{NOT_KNOWN}: its replicas catch up at 5 kB/s on broker=3 at most{NONE}; whether they are in sync is not "
@@ -206,38 +187,8 @@ TOLD: dict[tuple[str, str], list[tuple[str, str, str, str | None]]] = {
             RESET,
         )
     ],
-    **{(name, "no metadata"): [UNSEEN] for name in ("no leader", "few in sync", "one leader", "a well topic")},
-    ("a well topic", "metadata without the topic"): [
-        (
-            *("unread-partitions", NOT_KNOWN),
-            f"{NOT_KNOWN}: the partitions of topic=t were not read: that needs DESCRIBE on it",
-            AS_ONE,
-        )
-    ],
     ("tiered storage", "without broker 3"): [
         ("tiered-storage", NOT_KNOWN, f"{NOT_KNOWN}: the configs of broker=3 were not read", "config why broker=3")
-    ],
-    ("a well broker", "without broker 1"): [],
-    ("a well broker", "without brokers 1 and 3"): [
-        (
-            *("unlike-peers", NOT_KNOWN),
-            f"{NOT_KNOWN}: what most brokers have, as the configs of broker 1, 3 were not read",
-            "config why broker=2, once these answer",
-        )
-    ],
-    ("few locks", "without broker 3"): [
-        (
-            *("share-locks", MAY_BITE),
-            f"{LOCKED}, or what broker 3 makes of it, whose bounds were not read, {WITHOUT}",
-            f"config reset {LOCKS} group=g",
-        )
-    ],
-    ("few locks", "no group is listed"): [
-        (
-            *("share-locks", NOT_KNOWN),
-            f"{NOT_KNOWN}: if it is a share group, {LOCKED}, {WITHOUT}; no broker told its type",
-            "kafka-groups.sh --list, which has group=g",
-        )
     ],
 }
 
@@ -249,8 +200,7 @@ def test_what_depends_on_the_part_is_not_known(name: str, part: str, monkeypatch
     assert [(one.code, one.evidence["state"], one.message, one.fix) for one in found] == TOLD[name, part]
 
 
-@pytest.mark.parametrize("name", ["a well topic", "a well broker"])
-def test_a_broker_that_was_not_read_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing slowed the broker, it said; of its peers one had not answered, and nobody said so."""
-    answer = PARTS["without broker 3"](SCENES[name]).answer(monkeypatch)
+def test_a_broker_that_was_not_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing slowed the topic, it said; one broker had not answered, and nobody said so."""
+    answer = PARTS["without broker 3"](SCENES["a well topic"]).answer(monkeypatch)
     assert answer.notes == ("broker 3 was not read: broker 3 refuses the connection",)

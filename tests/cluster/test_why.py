@@ -161,7 +161,7 @@ Read from 1 of 1 brokers, 2026-11-01 00:00:00Z to 00:00:02Z, 2 rows.
 
 To raise it (only this client):
   kadmin-nb quota set producer_byte_rate=10MB/s user=team-orders client-id=billing
---all shows 4 other brakes (none active).
+--all shows 3 other brakes (none active).
 --all shows 7 other ways to raise a limit.
 """
 

@@ -6,15 +6,12 @@ import contextlib
 import itertools
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import OFFSET_END, Consumer, Producer, ShareConsumer, TopicPartition
-from kafka import KafkaProducer
 
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.local.node import Node
 from tests.admin.logins import settings_of
 
 Stop = threading.Event
@@ -68,34 +65,6 @@ def writes(
     return work
 
 
-def writes_without_client_id(kafka: LocalKafka, user: str, topic: str) -> Callable[[Stop], None]:
-    """confluent-kafka sends `rdkafka` where it has no client-id; kafka-python sends none."""
-    password = settings_of(kafka, user).password
-    assert password is not None
-    producer = KafkaProducer(
-        bootstrap_servers=kafka.bootstrap,
-        client_id="",
-        security_protocol="SASL_PLAINTEXT",
-        sasl_mechanism="PLAIN",
-        sasl_plain_username=user,
-        sasl_plain_password=password.reveal(),
-        acks=1,
-        batch_size=10_000,
-        max_block_ms=1_000,
-    )
-
-    def work(stop: Stop) -> None:
-        for number in itertools.count():
-            if stop.wait(0.005):  # it is Python of this process: without a pause whoever answers waits for it
-                break
-            with contextlib.suppress(Exception):  # its buffer is full
-                producer.send(topic, os.urandom(5_000), partition=number % PARTITIONS)
-        with contextlib.suppress(Exception):  # what is throttled is not sent in time
-            producer.close(timeout=1)
-
-    return work
-
-
 def shares(config: Mapping[str, Any], topic: str, group: str) -> Callable[[Stop], None]:
     """Read as one of a share group."""
 
@@ -125,30 +94,3 @@ def reads(config: Mapping[str, Any], topic: str, offset: int = 0, **settings: ob
 def asks_often(config: Mapping[str, Any], topic: str) -> Callable[[Stop], None]:
     """Fetch without waiting for records, again and again."""
     return reads(config, topic, OFFSET_END, **{"fetch.wait.max.ms": 0, "fetch.queue.backoff.ms": 0})
-
-
-def pauses(node: Node, seconds: float = 1.0, runs: float = 0.5) -> Callable[[Stop], None]:
-    """Stop a broker for a moment, again and again: as long as it takes to stay in sync."""
-
-    def work(stop: Stop) -> None:
-        while not stop.is_set():
-            node.pause()
-            try:
-                stop.wait(seconds)
-            finally:
-                node.resume()
-            stop.wait(runs)
-
-    return work
-
-
-def connects(config: Mapping[str, Any]) -> Callable[[Stop], None]:
-    """A new connection for each question. What a broker refuses is not tried again at once, so that others get in."""
-
-    def work(stop: Stop) -> None:
-        while not stop.is_set():
-            with contextlib.suppress(Exception):
-                Producer({**config, "reconnect.backoff.ms": 500}).list_topics(timeout=20)
-            time.sleep(0.05)
-
-    return work

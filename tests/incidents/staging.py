@@ -16,7 +16,6 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
-from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.frames.answer import Answer
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.quota_keys import text_of
@@ -58,11 +57,6 @@ class Scene:
         """A value, and with it `limit` and `twice` of the key."""
         value = random.randint(low, high)
         self.drawn |= {"limit": text_of(value), "twice": text_of(2 * value)}
-        return value
-
-    def want(self, value: float) -> float:
-        """What somebody meant the client to have."""
-        self.drawn["wanted"] = text_of(value)
         return value
 
     def change(self, *lines: str, kind: str = "quota") -> None:
@@ -117,34 +111,6 @@ def share_group(scene: Scene) -> Question:
     return scene.why_client(before=10.0)
 
 
-def leaders(scene: Scene) -> Question:
-    broker, limit = random.choice((1, 2, 3)), scene.draw(50_000, 150_000)
-    scene.drawn |= {"broker": str(broker), "all": text_of(3 * limit)}
-    scene.change(f"set producer_byte_rate={limit} user={scene.user} 'client-id={scene.client_id}'")
-    scene.runs(clients.writes(scene.login(), scene.topic([[broker]] * clients.PARTITIONS)))
-    return scene.why_client()
-
-
-def default_that_shadows(scene: Scene) -> Question:
-    limit = scene.draw(50_000, 150_000)
-    scene.change(
-        f"set producer_byte_rate={scene.want(50 * limit)} 'client-id={scene.client_id}'",
-        f"set producer_byte_rate={limit} user=<default>",
-    )
-    scene.runs(clients.writes(scene.login(), scene.topic()))
-    return scene.why_client()
-
-
-def blank_client_id(scene: Scene) -> Question:
-    limit = scene.draw(50_000, 150_000)
-    scene.change(
-        f"set producer_byte_rate={limit} user={scene.user}",
-        f"set producer_byte_rate={scene.want(20 * limit)} user={scene.user} client-id=<default>",
-    )
-    scene.runs(clients.writes_without_client_id(scene.kafka, scene.user, scene.topic()))
-    return scene.why_client("")
-
-
 def request_quota(scene: Scene) -> Question:
     limit = scene.draw(1, 3)
     scene.change(f"set request_percentage={limit} user={scene.user} 'client-id={scene.client_id}'")
@@ -170,28 +136,6 @@ def replication_throttle(scene: Scene) -> Question:
     return lambda: scene.cluster.configs.why(topic=topic)
 
 
-def too_few_in_sync(scene: Scene) -> Question:
-    leader, follower = random.sample((1, 2, 3), 2)
-    topic, node = scene.topic([[leader, follower]]), scene.kafka.nodes[follower - 1]
-    scene.drawn["broker"] = str(follower)
-    scene.change(f"set min.insync.replicas=2 topic={topic}", kind="config")
-    node.pause()
-    scene.over.callback(
-        lambda: eventually(lambda: sum(not broker.is_fenced for broker in scene.cluster.port.brokers()), 3)
-    )
-    scene.over.callback(node.resume)
-    scene.fill(topic, 100, acks=1)
-    eventually(lambda: {one.in_sync for one in scene.cluster.port.partitions([topic])}, {(leader,)})
-    return lambda: scene.cluster.configs.why(topic=topic)
-
-
-def connection_limit(scene: Scene) -> Question:
-    scene.change(f"set connection_creation_rate={scene.draw(2, 4)} ip=127.0.0.1")
-    for _ in range(2):
-        scene.runs(clients.connects(scene.login()))
-    return scene.why_client()
-
-
 def noisy_neighbour(scene: Scene) -> Question:
     limit, topic = scene.draw(100_000, 200_000), scene.topic()
     neighbour = scene.drawn["neighbour"] = scene.name("batch")
@@ -204,7 +148,7 @@ def noisy_neighbour(scene: Scene) -> Question:
 def stale_override(scene: Scene) -> Question:
     limit = scene.draw(50_000, 150_000)
     scene.change(
-        f"set producer_byte_rate={scene.want(50 * limit)} user={scene.user}",
+        f"set producer_byte_rate={50 * limit} user={scene.user}",
         f"set producer_byte_rate={limit} user={scene.user} 'client-id={scene.client_id}'",
     )
     scene.runs(clients.writes(scene.login(), scene.topic()))
@@ -225,79 +169,18 @@ def tiered_storage(scene: Scene) -> Question:
     return lambda: scene.cluster.configs.why(broker=str(random.choice((1, 2, 3))))
 
 
-def dynamic_client_config(scene: Scene) -> Question:
-    scene.change(f"set acks=all user={scene.user} 'client-id={scene.client_id}'", kind="config")
-    config = {**scene.login(), "acks": "1", "kadmin.refresh.interval.ms": 500}
-    topic = scene.topic([[1, 2, 3], [2, 3, 1], [3, 1, 2]])
-    scene.runs(clients.writes(config, topic, pause=0.05, kind=DynamicProducer))
-    return scene.why_client()
-
-
-def full_queue(scene: Scene) -> Question:
-    """One thread compresses what neighbours send, and all others wait for it."""
-    broker = random.choice((1, 2, 3))
-    scene.drawn["broker"] = str(broker)
-    for threads in (4, 2, 1):  # a broker takes half as many at a time
-        scene.change(f"set num.io.threads={threads} broker={broker}", kind="config")
-    heavy, light = (scene.topic([[broker]] * clients.PARTITIONS) for _ in range(2))
-    scene.change(f"set compression.type=gzip compression.gzip.level=9 topic={heavy}", kind="config")
-    for _ in range(4):
-        scene.runs(clients.writes(scene.login(scene.name("batch")), heavy, size=50_000, batch=400_000))
-    scene.runs(clients.writes(scene.login(), light, pause=0.05))
-    return scene.why_client()
-
-
-def few_locks(scene: Scene) -> Question:
-    topic, group = scene.topic(), scene.drawn.setdefault("group", scene.name("group"))
-    scene.change(
-        f"set share.auto.offset.reset=earliest group={group}",
-        f"set share.partition.max.record.locks={random.randint(100, 300)} group={group}",
-        kind="config",
-    )
-    scene.fill(topic, 2_000)
-    scene.runs(clients.shares(scene.login(), topic, group))
-    eventually(lambda: scene.cluster.port.group_types().get(group), "share", 20)
-    return lambda: scene.cluster.configs.why(group=group)
-
-
 def two_brakes(scene: Scene) -> Question:
+    written = scene.draw(20_000, 40_000)
+    scene.drawn["twice_written"] = text_of(2 * written)
     scene.change(
         f"set producer_byte_rate=500MB/s user={scene.user}",
-        f"set producer_byte_rate={scene.draw(20_000, 40_000)} user={scene.user} 'client-id={scene.client_id}'",
+        f"set producer_byte_rate={written} user={scene.user} 'client-id={scene.client_id}'",
         f"set request_percentage={scene.draw(3, 6)} user={scene.user}",
     )
     topic = scene.topic()
     scene.runs(clients.writes(scene.login(), topic, batch=64_000))
     scene.runs(clients.asks_often(scene.login(), topic))
     return scene.why_client()
-
-
-def idle(scene: Scene) -> Question:
-    """It reads a topic without records."""
-    scene.change(f"set consumer_byte_rate={scene.draw(50_000, 150_000)} user={scene.user}")
-    scene.runs(clients.reads(scene.login(), scene.topic()))
-    return scene.why_client()
-
-
-def unreached(scene: Scene) -> Question:
-    scene.change(f"set producer_byte_rate={scene.draw(50_000, 150_000)} user={scene.user} client-id=<default>")
-    scene.runs(clients.writes_without_client_id(scene.kafka, scene.user, scene.topic()))
-    return scene.why_client("")
-
-
-def slow_follower(scene: Scene) -> Question:
-    leader, follower, other = random.sample((1, 2, 3), 3)
-    scene.drawn["broker"] = str(follower)
-    topic = scene.topic([[leader, follower, other]] * clients.PARTITIONS)
-    scene.runs(clients.pauses(scene.kafka.nodes[follower - 1]))
-    scene.runs(clients.writes(scene.login(), topic, pause=0.02))
-    return scene.why_client()
-
-
-def unlike_peers(scene: Scene) -> Question:
-    broker = scene.drawn["broker"] = random.choice("123")
-    scene.change(f"set num.network.threads={random.randint(4, 5)} broker={broker}", kind="config")
-    return lambda: scene.cluster.configs.why(broker=broker)
 
 
 def raised_since(scene: Scene) -> Question:
@@ -353,17 +236,6 @@ def two_keys(scene: Scene) -> Question:
     return scene.why_client()
 
 
-def broker_killed(scene: Scene) -> Question:
-    broker = random.choice((1, 2, 3))
-    scene.drawn["broker"] = str(broker)
-    topic, node = scene.topic([[broker]] * clients.PARTITIONS), scene.kafka.nodes[broker - 1]
-    scene.over.callback(eventually, lambda: sum(not one.is_fenced for one in scene.cluster.port.brokers()), 3, 60)
-    scene.over.callback(node.start)
-    node.kill()
-    eventually(lambda: {one.leader for one in scene.cluster.port.partitions([topic])}, {None}, 30)
-    return lambda: scene.cluster.configs.why(topic=topic)
-
-
 def none_at_all(scene: Scene) -> Question:
     scene.change(
         f"set producer_byte_rate={scene.draw(50_000_000, 90_000_000)} user={scene.user}",
@@ -376,29 +248,16 @@ def none_at_all(scene: Scene) -> Question:
 
 STAGED: dict[str, Callable[[Scene], Question]] = {
     "a share group": share_group,
-    "all leaders on one broker": leaders,
-    "a default that shadows": default_that_shadows,
-    "a blank client-id": blank_client_id,
     "a request quota": request_quota,
     "a replication throttle left behind": replication_throttle,
-    "too few replicas in sync": too_few_in_sync,
-    "a connection limit": connection_limit,
     "a bucket shared with a noisy neighbour": noisy_neighbour,
     "a stale override": stale_override,
     "a custom callback": custom_callback,
     "a tiered-storage brake": tiered_storage,
-    "a dynamic client config": dynamic_client_config,
-    "a full request queue": full_queue,
-    "few locks of a share group": few_locks,
     "two brakes at once": two_brakes,
-    "an idle client": idle,
-    "a client without a client-id that no client-id quota reaches": unreached,
-    "a slow follower": slow_follower,
-    "a broker that differs from its peers": unlike_peers,
     "throttled yesterday, raised since": raised_since,
     "a limit raised in the middle": raised_in_the_middle,
     "a client that nobody saw": unseen,
-    "a broker killed": broker_killed,
     "two keys at 100 %": two_keys,
     "none at all": none_at_all,
 }

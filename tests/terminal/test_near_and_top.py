@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Producer
 
 import kadmin_nb as kn
-from kadmin_nb.cluster import request_logs
+from kadmin_nb.cluster import observation
 from kadmin_nb.cluster.observation import ObservationAnswer
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.blocks import window
@@ -213,7 +213,7 @@ def test_who_uses_most_right_now(live, kafka, cluster, unique):
 @pytest.mark.broker
 def test_logs_that_nobody_can_find_are_not_switched_on(live, monkeypatch):
     """It observed for ten seconds, and then it had nothing to read."""
-    monkeypatch.setattr(request_logs, "all_runs", list)
+    monkeypatch.setattr(observation, "all_runs", list)
     said = live("quota", "top")
     assert said.code == 1
     assert "brokers do not say where they write their request log" in said.err
