@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from .client_configs.application.consumer import DynamicConsumer
-from .client_configs.application.producer import DynamicProducer
+from .client_configs.application.wrappers import DynamicConsumer, DynamicProducer
 from .errors import Unsupported
 
 __all__ = ["DynamicConsumer", "DynamicProducer"]

@@ -84,7 +84,7 @@ def test_an_application_needs_confluent_kafka_alone() -> None:
     assert json.loads(done.stdout) == ["DynamicConsumer", "DynamicProducer"]
 
 
-APPLICATION = (".consumer", ".follower", ".producer", ".settings")
+APPLICATION = (".follower", ".settings", ".wrappers")
 OF_OURS = (
     "clients", "client_configs", "model.client_configs", "client_configs.records",
     *(f"client_configs.application{module}" for module in ("", *APPLICATION)),

@@ -19,7 +19,7 @@ config, make_partitions = consumers.config, consumers.make_partitions
 
 test_a_running_consumer_takes_new_timeouts = consumers.test_flips_skip_no_message_and_rebalance_nothing
 test_the_old_broker_has_the_new_session = consumers.test_the_broker_has_the_new_session
-test_a_change_waits_for_the_end_of_a_rebalance_there = consumers.test_a_change_waits_for_the_end_of_a_rebalance
+test_two_members_that_change_while_they_join = consumers.test_two_members_that_change_while_they_join_read_all
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,5 @@
-"""A producer that takes a new `acks` while it runs: confluent-kafka's, with one more between it and the application."""
+"""confluent-kafka's producer and consumer, which take new values while they run: one more stands between each and the
+application."""
 
 from __future__ import annotations
 
@@ -9,11 +10,14 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from ...model.client_configs import PRODUCER_KEYS
-from .follower import LOOK_INTERVAL, Candidate, Followed
+from ...model.client_configs import CONSUMER_KEYS, PRODUCER_KEYS
+from .follower import LOOK_INTERVAL, Candidate, Followed, end_of
 from .settings import client_settings
+
+# --- producers ---
+
 
 _INSIDE = 0.0005
 """Seconds after which the calls within `produce` are counted again."""
@@ -165,3 +169,137 @@ def _is_producing(frame: FrameType | None) -> bool:
 
 
 _PRODUCING, _WAITING = DynamicProducer.produce.__code__, DynamicProducer._produce_after_change.__code__
+
+
+# --- consumers ---
+
+
+RebalanceCallback = Callable[[Consumer, list[TopicPartition]], None]
+
+
+class DynamicConsumer(Followed[Consumer], Consumer):
+    """confluent-kafka's Consumer, which follows the client configs of its user and client-id.
+
+    It takes the same configuration, and keys of its own that begin with `kadmin.`: docs/client-configs.md lists them.
+    New timeouts come into force in `poll` or `consume` of a consumer that has subscribed: it leaves its group as `close`
+    does, and another client joins with the new values. To the application that is a rebalance: `on_revoke` and
+    `on_assign` are called, and reading continues from the committed offsets. With a `group.instance.id` the other members
+    of the group notice nothing. One that assigns its partitions itself has no session, and stays as it is.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        self._join: Callable[[], None] | None = None
+        self._follow(client_settings(config, keywords), CONSUMER_KEYS, Consumer)
+
+    def subscribe(
+        self,
+        topics: list[str],
+        on_assign: RebalanceCallback | None = None,
+        on_revoke: RebalanceCallback | None = None,
+        on_lost: RebalanceCallback | None = None,
+    ) -> None:
+        given = _present(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
+        callbacks = {event: self._with_this_consumer(callback) for event, callback in given.items()}
+        self._join = lambda: self._client.subscribe(topics, **callbacks)
+        self._join()
+
+    def unsubscribe(self) -> None:
+        self._client.unsubscribe()
+        self._join = None
+
+    def poll(self, timeout: float = -1) -> Message | None:
+        if self._follower.candidate:
+            self._change()
+        if 0 <= timeout <= LOOK_INTERVAL:
+            return self._client.poll(timeout)
+        polled = (self._client.poll(seconds) for seconds in self._waiting(timeout))
+        return next((message for message in polled if message is not None), None)
+
+    def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
+        if self._follower.candidate:
+            self._change()
+        if 0 <= timeout <= LOOK_INTERVAL:
+            return self._client.consume(num_messages, timeout)
+        until = end_of(timeout)
+        consumed = (self._client.consume(num_messages, seconds) for seconds in self._waiting(timeout))
+        messages = next(filter(None, consumed), [])
+        if not messages or len(messages) == num_messages:
+            return messages
+        remaining = -1 if timeout < 0 else max(0.0, until - time.monotonic())
+        return messages + self._client.consume(num_messages - len(messages), remaining)
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        self._client.assign(partitions)
+
+    def unassign(self) -> None:
+        self._client.unassign()
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        self._client.incremental_assign(partitions)
+
+    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
+        self._client.incremental_unassign(partitions)
+
+    def assignment(self) -> list[TopicPartition]:
+        return self._client.assignment()
+
+    def seek(self, partition: TopicPartition) -> None:
+        self._client.seek(partition)
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        self._client.pause(partitions)
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        self._client.resume(partitions)
+
+    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        return self._client.position(partitions)
+
+    def store_offsets(self, message: Message | None = None, offsets: list[TopicPartition] | None = None) -> None:
+        self._client.store_offsets(**_present(message=message, offsets=offsets))
+
+    def commit(
+        self,
+        message: Message | None = None,
+        offsets: list[TopicPartition] | None = None,
+        asynchronous: bool = True,
+    ) -> Any:
+        commit: Callable[..., Any] = self._client.commit
+        return commit(asynchronous=asynchronous, **_present(message=message, offsets=offsets))
+
+    def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
+        return self._client.committed(partitions, timeout)
+
+    def get_watermark_offsets(
+        self, partition: TopicPartition, timeout: float = -1, cached: bool = False
+    ) -> tuple[int, int]:
+        return self._client.get_watermark_offsets(partition, timeout, cached)
+
+    def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
+        return self._client.offsets_for_times(partitions, timeout)
+
+    def consumer_group_metadata(self) -> Any:
+        return self._client.consumer_group_metadata()
+
+    def memberid(self) -> str:
+        return self._client.memberid()
+
+    def _change(self) -> None:
+        """Put the candidate in the place of a consumer that has subscribed: it leaves the group, the other joins."""
+        candidate = self._follower.take() if self._join else None
+        if self._join is None or candidate is None:
+            return
+        try:
+            self._client.close()  # commits what is stored, where the application wants that
+        finally:  # a callback of the application may raise
+            self._client = candidate.client
+            self._join()
+            self._follower.applied(candidate)
+
+    def _with_this_consumer(self, callback: RebalanceCallback) -> RebalanceCallback:
+        """The application's callback, called with this consumer rather than the one behind it."""
+        return lambda _, partitions: callback(self, partitions)
+
+
+def _present(**arguments: Any) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
