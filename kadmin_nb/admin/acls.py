@@ -1,8 +1,7 @@
-"""ACLs: who may do what to which resource, and new ones (DescribeAcls and CreateAcls, APIs 29 and 30, KIP-140)."""
+"""ACLs: who may do what to which resource (DescribeAcls, API 29, KIP-140)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -12,7 +11,6 @@ from kafka.protocol.admin.acl import (
     ACLPermissionType,
     ACLResourcePatternType,
     ACLResourceType,
-    CreateAclsRequest,
     DescribeAclsRequest,
 )
 
@@ -23,7 +21,7 @@ from . import error_codes
 from .wire import Wire, understood
 
 _WITHOUT_AUTHORIZER = "SECURITY_DISABLED"
-_ANY_HOST, _ANY_NAME = "*", "*"
+_ANY_NAME = "*"
 _ALL = "ALL"
 
 
@@ -67,33 +65,6 @@ def all_acls(wire: Wire) -> list[Acl] | None:
         return None
     error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.on_cluster("DESCRIBE"))
     return understood(lambda: [_acl(resource, acl) for resource in answer.resources for acl in resource.acls], doing)
-
-
-def create(wire: Wire, grants: Sequence[tuple[str, Right]]) -> None:
-    """Grant these rights, each to its principal, from all hosts.
-
-    Raises
-    ------
-    NotAuthorized
-        ALTER on the cluster is missing.
-    """
-    doing = "creating ACLs"
-    creations = [_creation(principal, right) for principal, right in grants]
-    answer = wire.tell(lambda: CreateAclsRequest(creations=creations), doing=doing)
-    for result in answer.results:
-        error_codes.raise_for_error(result.error_code, result.error_message, doing, rights.on_cluster("ALTER"))
-
-
-def _creation(principal: str, right: Right) -> Any:
-    return CreateAclsRequest.AclCreation(
-        resource_type=ACLResourceType[_type_name(right.on)],
-        resource_name=right.on.name,
-        resource_pattern_type=ACLResourcePatternType.LITERAL,
-        principal=principal,
-        host=_ANY_HOST,
-        operation=ACLOperation[right.operation],
-        permission_type=ACLPermissionType.ALLOW,
-    )
 
 
 def _acl(resource: Any, acl: Any) -> Acl:

@@ -1,42 +1,30 @@
-"""`cluster.client_configs`: the dynamic configs of clients, who follows them, and who would obey a new one."""
+"""`cluster.client_configs`: the dynamic configs of clients, who follows them, and who would follow a new one."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from ..admin.compacted_topic import appended_at
-from ..errors import Invalid, UsageError
-from ..frames import relational, schemas
-from ..frames import spark as sparks
+from ..errors import Invalid
+from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.frame import Frame
-from ..frames.lazy_answer import SparkAnswer
-from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
-from ..model.client_configs import CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, merged, refuse_unknown_key
+from ..frames.schema_metadata import NOTES, mark, stamped
+from ..model.client_configs import CLIENT_KEYS, ClientEntity, merged, refuse_unknown_key
 from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
 from .kafka import LiveKafka
 from .registry import RegisteredClient, Registry, entries_for, entries_of
-from .setup import EVERYONE, SetupAnswer, look
-
-if TYPE_CHECKING:
-    from ..usage.engines import Usage
+from .setup import SetupAnswer
 
 FOLLOWS, REFUSES, BEHIND, STATIC, SILENT = "follows", "refuses", "behind", "static", "silent"
 """The words of the column `state` of STATUS."""
 
-NEVER_REGISTERED = "was active, and never registered: it does not follow dynamic configs"
-
 _Row = dict[str, Any]
-
-
-class RegistryAnswer(Answer):
-    """A frame about registered clients. Its `notes` are on topics that are missing, registrations that expired and
-    records that cannot be read."""
 
 
 class ClientConfigs:
@@ -53,7 +41,6 @@ class ClientConfigs:
         *,
         user: Any,
         client_id: Any = None,
-        keys: Sequence[str] | None = None,
         strict: bool = False,
         timeout: float | None = None,
     ) -> Answer:
@@ -65,8 +52,6 @@ class ClientConfigs:
             A name, `kn.ANY`, `kn.Pattern("team-*")` or a list of them.
         client_id
             The same. Left out, the users' own entries and those of their client-ids.
-        keys
-            Only these of the three keys.
         strict
             Only entities of exactly these parts: without a client-id the users' own.
         timeout
@@ -75,22 +60,22 @@ class ClientConfigs:
         Raises
         ------
         Invalid
-            No user, `kn.DEFAULT`, or an unknown key.
+            No user, or `kn.DEFAULT`.
         NotAuthorized
             READ on the topic is missing.
         TimedOut
             The topic has no leader, or is not read in time.
         """
-        for key in keys or ():
-            refuse_unknown_key(key)
         users = _chosen_names("user", user)
         names = [name for name in users if isinstance(name, str)]
         table = self._kafka.client_configs.describe(names if len(names) == len(users) else None, timeout=timeout)
-        chosen = table.filter(_rows_of(table, users, client_id, keys, strict))
-        return self._answer(chosen, table)
+        is_user, is_client = matcher(users), _client_filter(client_id, strict)
+        entities = zip(table["user"].to_pylist(), table["client_id"].to_pylist(), strict=True)
+        chosen = pa.array([is_user(user) and is_client(client_id) for user, client_id in entities], pa.bool_())
+        return self._answer(table.filter(chosen), table)
 
     def resolve(self, user: str, client_id: str = "") -> Answer:
-        """EFFECTIVE_CLIENT_CONFIGS: the entries that a client follows, and the entries of its user that they override.
+        """CLIENT_CONFIGS: the entries that a client follows, its client-id's before its user's.
 
         A blank client-id is a client that sends none: it follows its user's. What is not set here, the client's own
         configuration says.
@@ -104,10 +89,14 @@ class ClientConfigs:
         """
         entity = ClientEntity.of(user, client_id or None)
         table = self._kafka.client_configs.describe([entity.user])
-        rows = schemas.table(schemas.EFFECTIVE_CLIENT_CONFIGS, _effective(entity, table.to_pylist()))
-        return self._answer(rows, table)
+        entries: dict[ClientEntity, dict[str, _Row]] = defaultdict(dict)
+        for row in table.to_pylist():
+            entries[ClientEntity(row["user"], row["client_id"])][row["key"]] = row
+        in_force = merged(entries[level] for level in entity.levels)
+        rows = [in_force[key] for key in sorted(in_force)]
+        return self._answer(schemas.table(schemas.CLIENT_CONFIGS, rows), table)
 
-    def status(self, *, user: object = ANY, client_id: object = ANY) -> RegistryAnswer:
+    def status(self, *, user: object = ANY, client_id: object = ANY) -> Answer:
         """STATUS: the values that each of these clients says it runs with, and why it refuses others.
 
         Arguments and errors as of `clients`; READ on the topic of the entries is needed, too.
@@ -118,9 +107,7 @@ class ClientConfigs:
         rows = (row for client in clients for row in _status_rows(client, entries_for(client, entries)))
         return self._registry_answer(schemas.STATUS, rows, registry)
 
-    def clients(
-        self, key: str | None = None, *, user: object = ANY, client_id: object = ANY, usage: object = None
-    ) -> RegistryAnswer | SparkAnswer:
+    def clients(self, key: str | None = None, *, user: object = ANY, client_id: object = ANY) -> Answer:
         """FOLLOWERS: each registered instance that is alive, and whether it would follow a new value of a key.
 
         One row per instance and key: `acks` of producers, the timeouts of consumers; `keys` are all that it supports.
@@ -131,9 +118,6 @@ class ClientConfigs:
             Only the clients that have this key.
         user, client_id
             A name, `kn.Pattern("team-*")` or a list of them: only these.
-        usage
-            USAGE, Arrow's or Spark's, for one key: its clients that never registered are rows too, of a producer's key
-            those that produced, of a consumer's those that consumed. With Spark's the answer stays there.
 
         Raises
         ------
@@ -147,21 +131,7 @@ class ClientConfigs:
         registry = self._kafka.client_registry.describe()
         clients = _selected_clients(registry.clients, user, client_id)
         rows = (row for client in clients for row in _follower_rows(client, CLIENT_KEYS if key is None else (key,)))
-        answer = self._registry_answer(schemas.FOLLOWERS, rows, registry)
-        if usage is None:
-            return answer
-        if key is None:
-            raise UsageError("a usage needs a key", hint="Those that produced have acks.")
-        from ..usage.engines import Usage
-
-        at_work = Usage.of(usage).of_cluster(self._kafka.id)
-        if at_work.is_on_spark and (user, client_id) != (ANY, ANY):
-            raise UsageError(
-                "a usage in Spark is joined whole", hint="Leave out user and client_id; filter the answer."
-            )
-        everybody = sorted({(client.name.user, client.name.client_id) for client in registry.clients})
-        pairs = schemas.table(schemas.PAIRS, [dict(zip(_BY_CLIENT, names, strict=True)) for names in everybody])
-        return _with_unregistered(answer, at_work, pairs, key, matcher_of(user, client_id))
+        return self._registry_answer(schemas.FOLLOWERS, rows, registry)
 
     def forget(self, user: str, client_id: str | None = None) -> int:
         """The number of registrations that were removed: of an entity, or of all client-ids of a user.
@@ -182,26 +152,22 @@ class ClientConfigs:
         self._kafka.client_registry.forget(names)
         return len(names)
 
-    def setup(self, *, clients: Sequence[str] = (EVERYONE,), admin: str | None = None) -> SetupAnswer:
-        """CHECKS of the topics and rights as they are; its `apply()` creates what is missing.
+    def setup(self, *, clients: Sequence[str] = ()) -> SetupAnswer:
+        """CHECKS of the topics and rights as they are; its `apply()` creates the topics that are missing.
 
         Only the admin may write entries; clients read them, and write the two topics about themselves.
 
         Parameters
         ----------
         clients
-            The principals of applications, such as `User:app`; all that a broker lets in unless said.
-        admin
-            Our principal; the one of our login unless said.
+            The principals of applications, such as `User:app`: the rights that they need are checked, too.
 
         Raises
         ------
         NotAuthorized
             DESCRIBE on the cluster or DESCRIBE_CONFIGS on a topic is missing.
-        UsageError
-            There is an authorizer, and this login does not name our principal.
         """
-        return look(self._kafka, clients, admin)
+        return SetupAnswer(self._kafka, clients)
 
     def _answer(self, rows: pa.Table, described: pa.Table) -> Answer:
         """An answer that says what of the topic could not be read."""
@@ -213,31 +179,16 @@ class ClientConfigs:
             answer.hint = f"{passed_over} records of the topic cannot be read and were skipped."
         return answer
 
-    def _registry_answer(self, frame: type[Frame], rows: Iterable[_Row], registry: Registry) -> RegistryAnswer:
+    def _registry_answer(self, frame: type[Frame], rows: Iterable[_Row], registry: Registry) -> Answer:
         notes = "\n".join(_notes_on(registry))
-        return RegistryAnswer(stamped(schemas.table(frame, rows), self._kafka.id, {NOTES: notes}))
+        return Answer(stamped(schemas.table(frame, rows), self._kafka.id, {NOTES: notes}))
 
 
 def _chosen_names(kind: str, value: Any) -> Selector:
-    if value is None:
-        raise Invalid(f"{kind} is required", code="INVALID_REQUEST", hint="For example user=alice; user=<any> for all.")
-    chosen = selector(kind, value)
-    if DEFAULT in chosen:
-        raise Invalid(
-            f"{kind}=<default> has no client configs: they have no default {kind}",
-            code="INVALID_REQUEST",
-            hint="Name one, or <any>.",
-        )
+    if value is None or DEFAULT in (chosen := selector(kind, value)):
+        problem = f"{kind} is required" if value is None else f"{kind}=<default> has no client configs"
+        raise Invalid(problem, code="INVALID_REQUEST", hint=f"For example {kind}=alice; {kind}=<any> for all.")
     return chosen
-
-
-def _rows_of(table: pa.Table, users: Selector, client_id: Any, keys: Sequence[str] | None, strict: bool) -> pa.Array:
-    is_user = matcher(users)
-    is_client = _client_filter(client_id, strict)
-    columns = (table[name].to_pylist() for name in ("user", "client_id", "key"))
-    allowed = CLIENT_KEYS if keys is None else keys
-    rows = zip(*columns, strict=True)
-    return pa.array([is_user(u) and is_client(c) and k in allowed for u, c, k in rows], pa.bool_())
 
 
 def _client_filter(client_id: Any, strict: bool) -> Any:
@@ -245,19 +196,6 @@ def _client_filter(client_id: Any, strict: bool) -> Any:
         return (lambda name: name is None) if strict else (lambda name: True)
     fits = matcher(_chosen_names("client-id", client_id))
     return lambda name: name is not None and fits(name)
-
-
-def _effective(entity: ClientEntity, rows: Sequence[_Row]) -> Iterator[_Row]:
-    """The rows of the keys that are set on one of the entity's levels."""
-    of_level = [
-        {row["key"]: row for row in rows if (row["user"], row["client_id"]) == (level.user, level.client_id)}
-        for level in entity.levels
-    ]
-    in_force = merged(of_level)
-    for key in filter(in_force.get, CLIENT_KEYS):
-        lower = [level[key] for level in of_level[1:] if key in level and level[key] is not in_force[key]]
-        overridden = lower[0]["value"] if lower else None
-        yield {**in_force[key], "client_id": entity.client_id or "", "overridden": overridden}
 
 
 # --- clients ---
@@ -342,37 +280,3 @@ def _behind(value: str | None, entry: tuple[str, int] | None) -> str | None:
         return "no entry has it any more"
     wanted, revision = entry
     return None if value == wanted else f"the entry of revision {revision} is {wanted}"
-
-
-# --- fleets ---
-
-
-def _with_unregistered(
-    answer: RegistryAnswer, usage: Usage, registered: pa.Table, key: str, fits: Callable[[str, str], bool]
-) -> RegistryAnswer | SparkAnswer:
-    """The answer, and a row for each client of the usage that has such a config and is not registered."""
-    from ..usage.limits_used import known_clients
-
-    quota_key = "producer_byte_rate" if key in PRODUCER_KEYS else "consumer_byte_rate"
-    clients = known_clients(relational.equal(usage.frame, "key", quota_key))
-    table, schema = answer.to_arrow(), schemas.FOLLOWERS.schema
-    if usage.is_on_spark:
-        registered, rows = (sparks.to_spark(each, clients.sparkSession) for each in (registered, table))
-    else:
-        pairs = zip(*(clients[name].to_pylist() for name in _BY_CLIENT), strict=True)
-        clients, rows = clients.filter(pa.array([fits(*pair) for pair in pairs], pa.bool_())), table
-    strangers = relational.others(clients, registered, _BY_CLIENT)
-    literal = relational.words_of(strangers).literal
-    known = {"key": key, "follows": False, "reason": NEVER_REGISTERED}
-    columns = {
-        name: literal(known.get(name), schema.field(name).type) for name in schema.names if name not in _BY_CLIENT
-    }
-    both = relational.appended(rows, relational.framed(relational.with_columns(strangers, columns), schema, _IN_ORDER))
-    if usage.is_on_spark:
-        marks = {name.decode(): text.decode() for name, text in table.schema.metadata.items()}
-        return SparkAnswer(both, {**marks, ENGINE: usage.why})
-    return RegistryAnswer(both)
-
-
-_BY_CLIENT = ["user", "client_id"]
-_IN_ORDER = [(name, "ascending") for name in _BY_CLIENT]

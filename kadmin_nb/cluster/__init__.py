@@ -306,9 +306,6 @@ class Cluster:
 
         Rows that were sent from here, but not seen on every broker then, are noted in the journal when they are seen
         now, so that `rollback` undoes them too.
-
-        With `wait_clients`, rows of dynamic client configs also wait for every live registered client, for so many
-        seconds: a row is verified when each client has reported that it follows the newest value, or refuses it.
         """
         return self._changes.verify(plan, with_arguments(None, given), progress, stop)
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
-from ..client_configs.registry import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused, WrongCluster
 from ..frames.answer import Answer
 from ..frames.display import Display
@@ -155,7 +154,7 @@ class Changes:
                 raise
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; the outcome of requests that were on their way is unknown") from None
-            done = self._with_what_is_left(plan, self._awaited(done, options.wait_clients, stopped, progress))
+            done = self._with_what_is_left(plan, done)
             is_lost = journal.is_lost and not done.unwritten
             outcomes = Outcomes.of(plan.id, plan.cluster_id, done, None if is_lost else journal)
         _tell_followers(plan, outcomes)
@@ -334,8 +333,7 @@ class Changes:
                 journal, note = self._write_seen(plan, done), None
             except KadminError as exc:
                 journal, note = None, f"not written to the journal, so no rollback relies on it: {exc}"
-            done = self._awaited(replace(done, note=note), options.wait_clients, stopped, progress)
-        return _tell_followers(plan, Outcomes.of(plan.id, plan.cluster_id, done, journal))
+        return _tell_followers(plan, Outcomes.of(plan.id, plan.cluster_id, replace(done, note=note), journal))
 
     def _write_seen(self, plan: Plan, done: ApplyResult) -> Journal | None:
         """The journal of the plan, where there was something new to write into it."""
@@ -347,12 +345,6 @@ class Changes:
             rows = replay.ranges_text(executor.newly_seen(state, done))
             journal.write(replay.SEEN, run=state.runs, at=at, rows=rows, author=author())
         return journal
-
-    def _awaited(
-        self, done: ApplyResult, seconds: float, stop: Stopped = never, progress: Progress = silent
-    ) -> ApplyResult:
-        """The same, where clients are waited for by the answers of those that live."""
-        return replace(done, outcomes=awaited(self._kafka, done.outcomes, seconds, stop, progress)) if seconds else done
 
     @plan.at_rest()
     def rollback(self, plan: Plan | str) -> Plan:
@@ -429,7 +421,7 @@ class Changes:
             exc.hint = " ".join([*(name.hint for name in islice(near.values(), 1)), *filter(None, [exc.hint])])
             raise
         rows = [near[change.resource].noted(change) if change.resource in near else change for change in rows]
-        rows = with_follower_notes(self._kafka, sending.validated(self._kafka, rows, asking_once()))
+        rows = sending.validated(self._kafka, rows, asking_once())
         sent = self._sent_lately([change.target for change in rows], False)
         plan = self._made(rows, reason, lifetime, state=state)._with_warnings(list(behind(rows, sent)))
         if {*plan.warnings()["warning"].to_pylist()}.isdisjoint(OF_PRECEDENCE):

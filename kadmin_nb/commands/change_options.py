@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..plans import VERIFY_TIMEOUT, WAIT_LEASE
 from ..plans.apply_options import ApplyOptions
 from .click_glue import FRAME
-from .options import Command, Finite, Length, detailed, printing, reading, refuse_together, taken
+from .options import Command, Finite, detailed, printing, reading, refuse_together, taken
 from .session import PlanOptions, Session, usage_frame
 
 _POLICIES = "kadmin.policy"
@@ -60,13 +60,6 @@ _wait_lease = click.option(
     type=Finite(min=0, max=24 * 3600),
     metavar="SECONDS",
     help=f"How long to wait for another editor's lease; default: {WAIT_LEASE:.0f}, and whoever types is asked first.",
-)
-wait_clients = click.option(
-    "--wait-clients",
-    type=Length(),
-    default=0.0,
-    metavar="DURATION",
-    help="How long to wait until each registered client follows a dynamic client config: 60s.",
 )
 
 
@@ -141,7 +134,6 @@ def applying(command: Command) -> Command:
         metavar="SECONDS",
         help="Wait for brokers that are behind, until none has shown a further row for this long.",
     )
-    @wait_clients
     @click.option(
         "--require-approval", is_flag=True, help="Refuse a plan that no other person has approved (plan approve)."
     )

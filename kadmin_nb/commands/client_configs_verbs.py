@@ -9,9 +9,9 @@ import click
 from ..frames.views import counted_nouns
 from ..model.client_configs import CLIENT_KEYS
 from . import completions, options
-from .click_glue import FRAME, Text, Verbs, words
+from .click_glue import Text, Verbs, words
 from .options import read_selectors
-from .session import Session, usage_frame
+from .session import Session
 
 _SELECTORS = ("user", "client-id")
 
@@ -45,8 +45,7 @@ def status(session: Session, words: tuple[str, ...]) -> Any:
 @options.reading
 @_client_words
 @click.option("--key", type=click.Choice(CLIENT_KEYS), help="Only the clients that have this key.")
-@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: also list its clients that never registered.")
-def clients(session: Session, words: tuple[str, ...], key: str | None, usage: Any) -> Any:
+def clients(session: Session, words: tuple[str, ...], key: str | None) -> Any:
     """List registered clients, and whether they follow a new value.
 
     Each with its software, version, supported keys and group, and with the reason where it would not follow.
@@ -54,10 +53,8 @@ def clients(session: Session, words: tuple[str, ...], key: str | None, usage: An
     \b
     {here} user=alice
     {here} user~=team-* --key acks
-    {here} --key session.timeout.ms --usage usage.parquet
     """
-    chosen = read_selectors(words, _SELECTORS)
-    return session.cluster.client_configs.clients(key, **chosen, usage=usage_frame(session, usage))
+    return session.cluster.client_configs.clients(key, **read_selectors(words, _SELECTORS))
 
 
 @client_configs.command()
@@ -77,22 +74,17 @@ def forget(session: Session, words: tuple[str, ...]) -> Any:
 
 @client_configs.command()
 @options.reading
-@click.option("--apply", is_flag=True, help="Create what is missing.")
+@click.option("--apply", is_flag=True, help="Create the topics that are missing.")
 @click.option(
-    "--clients",
-    multiple=True,
-    default=("User:*",),
-    show_default=True,
-    metavar="PRINCIPAL",
-    help="Principals of the applications that follow: they read entries and report their own state.",
+    "--clients", multiple=True, metavar="PRINCIPAL", help="Also check the rights of these applications: User:app."
 )
-@click.option("--admin", metavar="PRINCIPAL", help="Who may write entries; default: your own login.")
-def init(session: Session, apply: bool, clients: tuple[str, ...], admin: str | None) -> Any:
+def init(session: Session, apply: bool, clients: tuple[str, ...]) -> Any:
     """Check the topics of dynamic client configs, or create them.
 
-    The three topics and the rights to them are checked; --apply creates what is missing. Existing topics are never
-    changed: if one has other settings, the command fails and creates nothing.
+    The three topics and the rights to them are checked; --apply creates the topics that are missing. A missing right
+    has the line of kafka-acls.sh that grants it. Existing topics are never changed: if one has other settings, the
+    command fails and creates nothing.
     """
     cluster = session.cluster_to_change if apply else session.cluster
-    setup = cluster.client_configs.setup(clients=clients, admin=admin)
+    setup = cluster.client_configs.setup(clients=clients)
     return setup.apply() if apply else setup

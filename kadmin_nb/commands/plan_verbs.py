@@ -11,7 +11,7 @@ from .. import files
 from ..errors import UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
-from .change_options import again, applying, changing, every, wait_clients
+from .change_options import again, applying, changing, every
 from .click_glue import FILE, FRAME, Verbs, Words
 from .declared import plan_from
 from .options import Finite
@@ -164,11 +164,10 @@ def log(session: Session, which: str | None) -> Any:
     metavar="SECONDS",
     help="Wait for brokers that are behind, until none has shown a further row for this long.",
 )
-@wait_clients
-def verify(session: Session, which: str, wait: float, wait_clients: float) -> Any:
+def verify(session: Session, which: str, wait: float) -> Any:
     """Check that every broker has the values of a plan. Nothing is changed."""
     plan, progress = load_plan(which), session.progress
-    return session.cluster.verify(plan, verify_timeout=wait, wait_clients=wait_clients, progress=progress)
+    return session.cluster.verify(plan, verify_timeout=wait, progress=progress)
 
 
 def load_plan(plan_or_id: str) -> Plan:

@@ -476,7 +476,6 @@ PARTS = {
     "applied_text": Part("applied", ("key", "value", "applied", "group_type"), _applied),
     "set_on": Part("set on (first from the top wins)", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "near_sign": Part("", ("throttle_ms", "utilisation"), _near_signs, SIGN),
-    "stored_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "limit_of": Part("limit of", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),
     "short_key": Part("key", ("key",), _each(lambda key: HEADS.get(key, key or ""), "key"), KEY),
     "use": Part("use", ("utilisation",), _each(percent, "utilisation"), BAR),

@@ -332,17 +332,6 @@ class CLIENT_CONFIGS(_ClientConfig, key="user client_id key"):
     columns = "revision author:text plan_id changed_at"
 
 
-class EFFECTIVE_CLIENT_CONFIGS(Frame):
-    """One row per key that is set for a client."""
-
-    shown = "client! key! value! stored_on overridden revision"
-    nouns = "client config", "client configs"
-    columns = "user client_id key:word value entity revision"
-    value = Field(TEXT, "the value that holds", unit=OF_KEY)
-    entity = Field(TEXT, "the entity that it is set on")
-    overridden = Field(TEXT, "the user's own value, where the client-id's overrides it", null=True)
-
-
 class STATUS(Frame):
     """The values that each client that is alive says it runs with. `state` is follows: it has the entry's value;
     refuses, with a reason; behind: it has another value than the entry, or the entry is gone; static, with a null

@@ -44,8 +44,6 @@ class ApplyOptions:
         Seconds without a further row after which brokers that do not show a change are no longer waited for.
     quiet_period
         Seconds to wait until a lost alter can no longer take effect.
-    wait_clients
-        Seconds to wait until registered clients follow a dynamic client config: see `Cluster.verify`.
 
     Raises
     ------
@@ -65,7 +63,6 @@ class ApplyOptions:
     policy: Any = ()
     verify_timeout: float = VERIFY_TIMEOUT
     quiet_period: float = QUIET_PERIOD
-    wait_clients: float = 0.0
 
     def __post_init__(self) -> None:
         refuse_secret_text("the reason", self.reason or "")
@@ -92,10 +89,9 @@ class ApplyOptions:
 
 
 class GivenWaits(TypedDict, total=False):
-    """How long to wait for brokers and clients, as keyword arguments; None is as if it were not given."""
+    """How long to wait for brokers, as keyword arguments; None is as if it were not given."""
 
     verify_timeout: float | None
-    wait_clients: float | None
 
 
 class GivenOptions(GivenWaits, total=False):

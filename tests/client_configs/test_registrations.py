@@ -6,14 +6,12 @@ import json
 import time
 from datetime import UTC, datetime
 
-import pyarrow as pa
 import pytest
 from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, Registration, RegistrationKey
 from kadmin_nb.client_configs.registry import RegisteredClient
-from kadmin_nb.client_configs.verbs import NEVER_REGISTERED
 from kadmin_nb.errors import Invalid
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
@@ -187,28 +185,6 @@ def test_groups_on_the_brokers_do_not_follow_timeouts(config, clients, user) -> 
         ("new", False),
         ("old", True),
     ]
-
-
-def test_clients_of_the_usage_that_never_registered(config, clients, cluster, user) -> None:
-    """The registry said all follow; the request log knew of ten more that never heard of it."""
-    RawClient(config, user).register()
-    usage = usage_of([(user, "app", "producer_byte_rate"), (user, "legacy", "producer_byte_rate"),
-                      (user, "reader", "consumer_byte_rate")])  # fmt: skip
-    answer = clients.clients("acks", user=user, usage=usage)
-    assert rows(answer, "client_id", "software", "follows", "reason") == [
-        ("app", "apache-kafka-java", True, None),
-        ("legacy", None, False, NEVER_REGISTERED),
-    ]
-    assert answer.to_arrow().schema.equals(schemas.FOLLOWERS.schema)
-
-
-def usage_of(clients: list[tuple[str, str, str]]) -> pa.Table:
-    moments = {"window_start": 0, "window_end": 1_000_000}
-    rows = [
-        {"broker": 1, "user": user, "client_id": client_id, "key": key, "value": 1.0, "source": "log", **moments}
-        for user, client_id, key in clients
-    ]
-    return schemas.table(schemas.USAGE, rows)
 
 
 def test_an_unknown_key_is_refused(clients) -> None:

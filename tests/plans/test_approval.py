@@ -174,7 +174,7 @@ def test_a_profile_that_wants_approvals_has_them_wanted_in_every_door(
         for refused in (lambda: careful.apply(plan), lambda: careful.plans.bind(plan).apply()):
             with pytest.raises(kn.PlanRefused, match="approved plans only"):
                 refused()
-        with pytest.raises(kn.PlanRefused, match="approved plans only, and these topics and rights are in no plan"):
+        with pytest.raises(kn.PlanRefused, match="approved plans only, and these topics are in no plan"):
             careful.client_configs.setup(clients=["User:app"]).apply()
         with pytest.raises(kn.PlanRefused, match="registrations are in no plan"):
             careful.client_configs.forget("nobody")

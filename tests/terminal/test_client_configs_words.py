@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from kadmin_nb.commands import terminal
-from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONSUMER_KEYS
 from tests.client_configs.raw_client import RawClient
@@ -62,17 +59,11 @@ def test_what_each_took(typed, user, kafka) -> None:
     assert "it is transactional" in page
 
 
-def test_who_would_obey(typed, user, tmp_path: Path) -> None:
+def test_who_would_obey(typed, user) -> None:
     """Before the change I wanted one number."""
     assert typed("clients", f"user={user}", "--key", "acks").startswith(
         "1 of 2 known clients would follow a new acks\n"
     )
-    usage, moments = tmp_path / "usage.parquet", {"window_start": 0, "window_end": 1_000_000}
-    row = {"broker": 1, "user": user, "client_id": "legacy", "key": "producer_byte_rate", "value": 1.0, "source": "log"}
-    pq.write_table(schemas.table(schemas.USAGE, [row | moments]), usage)
-    page = typed("clients", f"user={user}", "--key", "acks", "--usage", str(usage))
-    assert page.startswith("1 of 3 ")
-    assert "never registered" in page
 
 
 def test_versions_and_their_removal(typed, user) -> None:

@@ -181,10 +181,10 @@ class DynamicConsumer(Followed[Consumer], Consumer):
     """confluent-kafka's Consumer, which follows the client configs of its user and client-id.
 
     It takes the same configuration, and keys of its own that begin with `kadmin.`: docs/client-configs.md lists them.
-    New timeouts come into force in `poll` or `consume` of a consumer that has subscribed: it leaves its group as `close`
-    does, and another client joins with the new values. To the application that is a rebalance: `on_revoke` and
-    `on_assign` are called, and reading continues from the committed offsets. With a `group.instance.id` the other members
-    of the group notice nothing. One that assigns its partitions itself has no session, and stays as it is.
+    New timeouts come into force in `poll` or `consume` of a consumer that has subscribed: it leaves its group as
+    `close` does, and another client joins with the new values. To the application that is a rebalance: `on_revoke` and
+    `on_assign` are called, and reading continues from the committed offsets. With a `group.instance.id` the other
+    members of the group notice nothing. One that assigns its partitions itself has no session, and stays as it is.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
