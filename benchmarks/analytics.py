@@ -1,4 +1,4 @@
-"""`kn.fleets.resolve` beside a pass-through, beside broadcast joins, over Connect, and with too many exact pairs.
+"""`kn.fleets.resolve` beside a pass-through and broadcast joins, and over Connect.
 
 Spark runs in processes of its own, one a mode, which do one work after the other as they are told: so runs are
 interleaved, and both modes are measured in turns. Data as in `benchmarks.resolve`, as Parquet. All results go to
@@ -19,23 +19,17 @@ from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import parquet
 
 from benchmarks import resolve as fleet
 from benchmarks.resolve import KEYS, _timed
 from benchmarks.timing import Row, interleaved
 
-SCALE = 20 / 3
-"""A million entities instead of 150,000."""
 PAIRS, DEFAULT = "CLIENT_OF_USER", "DEFAULT_CLIENT"
 CONNECT = 10
 """Millions of pairs that Connect is measured with; a small query is mostly what any query costs it."""
 ROUNDS = 3
-EXACT_ALONE = 64 << 20
-"""Bytes that the million entities' quotas of exact pairs are above, and all others of them below."""
 
 
 def run(full: bool = False) -> list[Row]:
@@ -46,7 +40,6 @@ def run(full: bool = False) -> list[Row]:
         _write(place, {many, few, most, CONNECT})
         with _spark("classic", place) as classic:
             rows = [*_costs(classic, many), _growth(classic, few, most)]
-            rows += _hashed(classic, many)
             with _spark("connect", place) as connect:
                 rows.append(_over_connect(classic, connect))
     return rows
@@ -57,34 +50,10 @@ def _write(place: Path, millions: set[int]) -> None:
     pairs = fleet.pairs_of_a_fleet(max(millions) * 10**6)
     for count in millions:
         _pairs(pairs.slice(0, count * 10**6), place / f"pairs-{count}.parquet")
-    with _scaled(SCALE):
-        parquet.write_table(fleet.quotas_of_a_fleet(), place / "quotas-of-many.parquet")
-        many = fleet.pairs_of_a_fleet(sorted(millions)[1] * 10**6)
-    _pairs(many, place / "pairs-of-many.parquet")
-    _pairs(_hot(many), place / "pairs-hot.parquet")
 
 
 def _pairs(pairs: pa.Table, place: Path) -> None:
     parquet.write_table(pairs, place, row_group_size=250_000)
-
-
-@contextmanager
-def _scaled(scale: float) -> Iterator[None]:
-    users, counts = fleet.USERS, dict(fleet.COUNTS)
-    fleet.USERS = int(users * scale)
-    per_client = ("CLIENT", "CLIENT_OF_DEFAULT_USER", "DEFAULT_CLIENT")
-    fleet.COUNTS.update({level: int(n * scale) for level, n in counts.items() if level not in per_client})
-    try:
-        yield
-    finally:
-        fleet.USERS = users
-        fleet.COUNTS.update(counts)
-
-
-def _hot(pairs: pa.Table) -> pa.Table:
-    """Every second pair is of one user."""
-    users = pc.if_else(pa.array(np.arange(pairs.num_rows) % 2 == 0), "user-000000@example", pairs["user"])
-    return pairs.set_column(pairs.schema.get_field_index("user"), "user", users)
 
 
 Work = Callable[..., Callable[[], object]]
@@ -114,17 +83,6 @@ def _growth(spark: Work, few: int, most: int) -> Row:
     figure = f"analytics.resolve, time a pair at {most} million to {few} million"
     a_million = [t / most for t in long], [t / few for t in short]
     return _timed(figure, *a_million, 1.1, "s a million pairs")
-
-
-def _hashed(spark: Work, many: int) -> list[Row]:
-    names = ("joined", "sent", "joined-hot", "joined-all")
-    joined, sent, hot, whole = interleaved([spark(name, many) for name in names], ROUNDS)
-    figure = "analytics.resolve, a million entities,"
-    return [
-        _timed(f"{figure} joined by hash to sent", joined, sent, 2.5, ""),
-        _timed(f"{figure} joined: one user with half of all pairs", hot, joined, 1.3, ""),
-        _timed(f"{figure} all that have names joined, to those of pairs alone", whole, joined, 2.5, ""),
-    ]
 
 
 def _over_connect(classic: Work, connect: Work) -> Row:
@@ -206,19 +164,6 @@ def _resolve_ready(spark: Any, place: Path, millions: str) -> Any:
 
 
 _at_hand = cache(parquet.read_table)
-
-
-def _of_many(limit: int, pairs: str) -> Callable[..., Any]:
-    def resolved(spark: Any, place: Path, millions: str) -> Any:
-        from kadmin_nb.fleets import fleet_resolving
-
-        fleet_resolving.SENT_BYTES = limit
-        try:
-            return _resolved(spark, place / "quotas-of-many.parquet", place / f"{pairs}.parquet")
-        finally:
-            fleet_resolving.SENT_BYTES = 256 << 20
-
-    return resolved
 
 
 def _pass(spark: Any, place: Path, millions: str) -> Any:
@@ -351,10 +296,6 @@ WORKS: dict[str, Callable[..., Any]] = {
     "resolve-ready": _resolve_ready,
     "joins-ready": _joins_ready,
     "same": _same,
-    "sent": _of_many(1 << 40, "pairs-of-many"),
-    "joined": _of_many(EXACT_ALONE, "pairs-of-many"),
-    "joined-hot": _of_many(EXACT_ALONE, "pairs-hot"),
-    "joined-all": _of_many(-1, "pairs-of-many"),
 }
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import Invalid, KadminError, Unsupported
+from ..errors import KadminError, Unsupported
+from ..fleets.fleet_resolving import sendable
 from ..fleets.workers import Batches, Work, by_value, loader, with_message_alone
 from ..frames import schemas
-from ..frames.relational import SparkWords, added_up, in_arrow, taken, with_further
+from ..frames.relational import SparkWords, added_up, taken, with_further
 from ..frames.spark import errors_in_one_line, plain_schema, spark_schema, spark_session, spark_type
 from ..model.quota_keys import readable
 from ..resolution.input_columns import CLUSTER, led
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.udf import UserDefinedFunction
     from pyspark.sql.udtf import UserDefinedTableFunction
-
-MOST_QUOTAS = 1_000_000
-"""Rows of quotas that travel with a function: Spark Connect refuses a message of 128 MB."""
 
 PAIRS_AT_ONCE = 1 << 18
 """Each call of the kernel hashes the names of all quotas anew, and Spark's batches are of 10,000 rows."""
@@ -190,7 +188,7 @@ def _scalar(function: Callable[..., Iterator[pa.Array]], kind: pa.DataType) -> U
 
 def _effective(quotas: Any, keys: str | Iterable[str] | None) -> UserDefinedTableFunction:
     functions: Any = import_module("pyspark.sql.functions")
-    index = Index.of(_few(quotas), keys)
+    index = Index.of(sendable(taken(quotas, schemas.QUOTAS.names, "the quotas")), keys)
     schema = plain_schema(led(schemas.effective(False), () if index.tables.clusters is None else (CLUSTER,)))
     load = loader(_told(effective_rows), (index, schema))
 
@@ -213,22 +211,6 @@ def _effective(quotas: Any, keys: str | Iterable[str] | None) -> UserDefinedTabl
 
     made: UserDefinedTableFunction = functions.arrow_udtf(Effective, returnType=spark_schema(schema))
     return made
-
-
-def _few(quotas: Any) -> Any:
-    """The quotas here; Spark's are read.
-
-    Raises
-    ------
-    Invalid
-        They are too many.
-    """
-    table = in_arrow(taken(quotas, schemas.QUOTAS.names, "the quotas"), MOST_QUOTAS + 1, "Spark reads the quotas")
-    if table.num_rows > MOST_QUOTAS:
-        raise Invalid(
-            f"more than {MOST_QUOTAS:,} quotas are too many for a function", hint="kn.fleets.resolve joins them."
-        )
-    return table
 
 
 # --- run by Spark's workers ---

@@ -87,7 +87,7 @@ def test_wrong_clients_are_one_line(spark, sql, clients, problem):
 
 def test_too_many_quotas_do_not_travel(spark, monkeypatch):
     """The message of 300 MB was refused by gRPC."""
-    monkeypatch.setattr("kadmin_nb.sql.functions.MOST_QUOTAS", 10)
+    monkeypatch.setattr("kadmin_nb.fleets.fleet_resolving.MOST_QUOTAS", 10)
     with pytest.raises(kn.Invalid, match="more than 10 quotas are too many"):
         kn.sql.register(spark, quotas=kn.Answer(QUOTAS).to_spark(spark))
 

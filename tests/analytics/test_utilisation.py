@@ -14,7 +14,6 @@ import pytest
 from pyspark.errors import SparkRuntimeException
 
 import kadmin_nb as kn
-from kadmin_nb.fleets import fleet_resolving
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schemas import OF_BUCKETS
 from kadmin_nb.frames.spark import to_spark
@@ -255,9 +254,8 @@ FIGURES = (
 KEYS = ("cluster_id", "broker", "key", "limit", "level", "bucket_user", "bucket_client_id", "user", "client_id")
 
 
-def test_figure_for_figure_like_plain_python(spark, utilisation, monkeypatch):
+def test_figure_for_figure_like_plain_python(spark, utilisation):
     """The sums were right for the buckets that somebody had looked at."""
-    monkeypatch.setattr(fleet_resolving, "SENT_BYTES", -1)  # as if the quotas of exact pairs were too many to be sent
     quotas = [quotas_of_a_fleet(3), without_user_defaults(4)]
     usage = [usage_of_a_fleet(n, held) for n, held in enumerate(quotas)]
     found = utilisation(to_spark(in_clusters(usage), spark), in_clusters(quotas)).toArrow().to_pylist()
