@@ -25,7 +25,6 @@ from . import error_codes
 from .wire import Wire
 
 EARLIEST, LATEST = -2, -1
-EARLIEST_LOCAL = -4
 """The first offset that is not in the remote store alone (KIP-405)."""
 
 _READ_UNCOMMITTED = int(IsolationLevel.READ_UNCOMMITTED)
@@ -116,32 +115,9 @@ def partitions(wire: Wire, names: Collection[str], timeout: float | None = None)
     ]
 
 
-def stored(wire: Wire, names: Collection[str]) -> dict[str, tuple[int, int]]:
-    """The records and bytes that these topics have on the disks of their leaders; without partitions that are offline
-    or of which a broker does not tell both.
-
-    Raises
-    ------
-    NotAuthorized
-        DESCRIBE on the cluster is missing.
-    """
-    found: dict[str, tuple[int, int]] = {}
-    for leader, parts in _by_leader(partitions(wire, names)).items():
-        until = time.monotonic() + wire.timeout
-        on_disks = _on_disks(wire, leader, parts, "reading the sizes of partitions")
-        sizes = {place: one.partition_size for place, one in on_disks if not one.is_future_key}
-        begins, ends = (_offsets(wire, leader, parts, timestamp, until) for timestamp in (EARLIEST_LOCAL, LATEST))
-        for place in sizes.keys() & begins.keys() & ends.keys():
-            records, size = found.get(place[0], (0, 0))
-            found[place[0]] = records + ends[place] - begins[place], size + sizes[place]
-    return found
-
-
-def _on_disks(wire: Wire, node: int, partitions: _Partitions | None, doing: str) -> Iterator[tuple[_Place, Any]]:
-    """The partitions on the disks of a broker, of these or of all, each with what the broker tells of it."""
-    topic = DescribeLogDirsRequest.DescribableLogDirTopic
-    asked = partitions and [topic(topic=name, partitions=[*numbers]) for name, numbers in partitions.items()]
-    answer = wire.ask(lambda: DescribeLogDirsRequest(topics=asked), node=node, doing=doing)
+def _on_disks(wire: Wire, node: int, doing: str) -> Iterator[tuple[_Place, Any]]:
+    """The partitions on the disks of a broker, each with what the broker tells of it."""
+    answer = wire.ask(lambda: DescribeLogDirsRequest(topics=None), node=node, doing=doing)
     error_codes.raise_for_error(getattr(answer, "error_code", 0) or 0, None, doing, rights.on_cluster("DESCRIBE"))
     for folder in answer.results:
         for topic in folder.topics:
@@ -238,7 +214,7 @@ def moves_between_disks(wire: Wire, broker: int | None) -> list[_Place]:
     doing = "reading the folders of partitions"
     all_brokers = metadata(wire, [], doing="asking for brokers").brokers if broker is None else ()
     nodes = [one.node_id for one in all_brokers] if broker is None else [broker]
-    on_disks = (found for node in nodes for found in _on_disks(wire, node, None, doing))
+    on_disks = (found for node in nodes for found in _on_disks(wire, node, doing))
     return sorted({place for place, one in on_disks if one.is_future_key})
 
 

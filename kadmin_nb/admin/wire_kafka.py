@@ -104,10 +104,6 @@ class WireKafka:
         """The partitions of these topics; without topics that do not exist or that we may not describe."""
         return topics.partitions(self.wire, names)
 
-    def stored(self, names: Collection[str]) -> dict[str, tuple[int, int]]:
-        """The records and bytes that these topics have on disk; see `topics.stored`."""
-        return topics.stored(self.wire, names)
-
     def throttling(self, throttles: Collection[Target]) -> dict[Target, str]:
         """The throttles that hold back copies now, with the reason; see `ports.Kafka`."""
         return topics.throttling(self.wire, throttles)

@@ -55,17 +55,15 @@ _WORDS = {
 BUCKET = ("key", "level", "user", "client_id")
 _ON = (*BUCKET, "broker")
 
-MEASURED = "measured"
 _OF_USE = {
     "utilisation_ratio": ("utilisation", 0.01, "What the busiest window used of the limit"),
-    "broker_utilisation_ratio": (MEASURED, 0.01, "The same as the broker measures it (KIP-1373), where it does"),
     "throttle_seconds": ("throttle_ms", 0.001, "The longest throttle of the time looked at"),
     "throttled_ratio": ("share_throttled", 1.0, "The share of windows with a throttle"),
 }
 """What a metric is made of: a column, and what its value is multiplied by."""
 
 FIGURES = ("limit", "peak", *(column for column, _, _ in _OF_USE.values()))
-"""The columns of used buckets, which are UTILISATION's but for the brokers' own measure, in percent."""
+"""The columns of used buckets, which are UTILISATION's."""
 
 METRICS: dict[str, tuple[Sequence[str], str]] = {
     "up": ((), "1 if the quotas of the cluster could be read."),

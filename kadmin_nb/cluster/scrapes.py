@@ -30,13 +30,11 @@ from ..plans.journal.replay import JournalState
 from ..plans.journal.store import journals
 from ..plans.plan import Plan
 from ..state.snapshot_kinds import KINDS
-from ..usage.broker_metrics import DIFFERS, Place, utilisation_differences
 from ..usage.engines import Usage
 from . import resolving
 from .exposition import (
     FIGURES,
     LARGEST_MOST,
-    MEASURED,
     MOST,
     UNITS,
     buckets_of,
@@ -160,18 +158,13 @@ class ClusterCollector(Collector):
         if (quotas := self._limits.found.get("quotas")) is None:
             raise NotKnowable("the limits are not known")
         given: Any = self._usage() if callable(self._usage) else self._usage
-        measured: Mapping[Place, float | None] = {}
-        found: dict[str, Any] = {}
         frame = given.to_arrow() if isinstance(given, Answer) else given
         names: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
         if {"type", "name", "time"} <= {*map(str, names)}:  # METRICS, not USAGE
-            differences = utilisation_differences(given, quotas)
-            measured = differences.measured
-            found["findings"] = [((DIFFERS, WARNING), len(differences))] if measured else []
             given = Usage.of_metrics(given)
         rows, newest = _newest(Usage.of(given, "arrow").of_cluster(self._kafka.id).frame)
         used = Usage.of(rows, "arrow").utilisation(quotas, self._kafka.id, None, {})
-        return {**found, "used": _used(used, measured), "usage_timestamp_seconds": newest}
+        return {"used": _used(used), "usage_timestamp_seconds": newest}
 
     def _read_findings(self) -> dict[str, Any]:
         of_quotas = self._cluster.quotas.audit(assume_default=self._assume_default).findings
@@ -285,15 +278,13 @@ def _newest(rows: pa.Table) -> tuple[pa.Table, list[tuple[list[str], float]]]:
     return rows.filter(pc.greater(rows["window_end"], since)), [([], newest.timestamp())]
 
 
-def _used(utilised: Answer, measured: Mapping[Place, float | None]) -> pa.Table:
-    """The rows of UTILISATION that have a limit, each bucket and broker once, with what the brokers measured."""
+def _used(utilised: Answer) -> pa.Table:
+    """The rows of UTILISATION that have a limit, each bucket and broker once."""
     rows = utilised.to_arrow()
     known = pc.is_in(rows["key"].cast(pa.string()), pa.array([*UNITS], pa.string()))
     rows = rows.filter(pc.and_(pc.is_valid(rows["limit"]), known))
     whose = {**buckets_of(rows), "broker": rows["broker"]}
-    places = zip(*(whose[name].to_pylist() for name in ("broker", "key", "user", "client_id")), strict=True)
-    theirs = pa.array([measured.get(place) for place in places], pa.float64())
-    table = pa.table({**whose, **{name: theirs if name == MEASURED else rows[name] for name in FIGURES}})
+    table = pa.table({**whose, **{name: rows[name] for name in FIGURES}})
     return each_once(table, [*whose], FIGURES)
 
 

@@ -15,14 +15,13 @@ import click
 from ..errors import UsageError
 from ..model.times import length_of_time
 from . import completions, options
-from .click_glue import FRAME, FrameName, Verb
+from .click_glue import FrameName, Verb
 from .history_verbs import history_at
 from .options import Finite, Length
 from .session import (
     FRAME_FILES,
     Note,
     Session,
-    read_frame,
     usage_frame,
     where_spark_is,
     with_progress,
@@ -32,15 +31,13 @@ if TYPE_CHECKING:
     from ..cluster.observation import ObservationAnswer
     from ..frames.answer import Answer
     from ..usage.engines import LogEngine, Usage
-    from ..usage.request_log import Counts, Requests
+    from ..usage.request_log import Requests
 
 EVERY = "1 second"
 QUIET, REPEAT = 0.5, 0.2
 """Seconds before it is told how far a log is read, and until the next time."""
 
-_BROKER_HINT = (
-    r"--broker 3, --broker 'broker-(\d+)/' on each file's path, or --broker cluster: the current cluster's addresses."
-)
+_BROKER_HINT = r"--broker 3, or --broker 'broker-(\d+)/' on each file's path."
 _SOURCES = "The paths of a request log, the URL of a Prometheus, or a USAGE frame: a variable, a .parquet or .csv file."
 
 LAST_HOUR = ("1h ago", "now")
@@ -61,8 +58,6 @@ class UsageSource:
     every: str | None = None
     between: tuple[str, str] | None = None
     token: str | None = None
-    strict: bool = False
-    record_sizes: Any = None
     engine: str | None = None
 
     @property
@@ -86,16 +81,12 @@ class UsageSource:
         is_variable = isinstance(one, str) and one.isidentifier() and not self.broker and not Path(one).exists()
         return is_variable or (not is_url(one) and Path(one).suffix in FRAME_FILES)
 
-    def check(self, of_lines: bool = False) -> None:
+    def check(self) -> None:
         """Refuse what cannot be meant, before anything is read."""
         if not self.sources:
             raise UsageError("a source of usage is required", hint=_SOURCES)
         if len(self.sources) > 1 and len(self.paths) < len(self.sources):
             raise UsageError("usage takes one source", hint="Several paths of a request log are one.")
-        if of_lines and not self.paths:
-            raise UsageError("only a request log has lines", hint="Give its paths.")
-        if self.record_sizes is not None and not self.paths:
-            raise UsageError("--record-sizes is for a request log", hint="Metrics have the bytes of share consumers.")
         if self.between and not self.url:
             raise UsageError("--between is for a Prometheus", hint="A log and a frame are read whole.")
         if self.frames and (self.every or self.broker):
@@ -113,7 +104,8 @@ class UsageSource:
             log = self.log()
             with where_spark_is(session, log.is_spark):
                 requests = self.requests(session, log)
-                session.warn(*requests.warnings)
+                if not log.is_spark:  # there the log would be read once more for it
+                    session.warn(*requests.counts.warnings)
                 return Usage.of_log(requests, self.every or EVERY, log.why)
         with where_spark_is(session, self.engine == "spark"):
             if self.url:
@@ -129,22 +121,9 @@ class UsageSource:
     def requests(self, session: Session, log: LogEngine) -> Requests:
         """The request log, its first lines looked at."""
         (text,) = self.broker
-        broker = session.cluster.brokers if text == "cluster" else int(text) if text.isdecimal() else text
-        how: dict[str, Any] = {"broker": broker, "tz": self.tz, "strict": self.strict}
-        if self.record_sizes is not None:
-            how["record_sizes"] = self._record_sizes(session)
+        broker = int(text) if text.isdecimal() else text
         with session.watch() as tell:
-            return log.requests(None if tell is None else _telling(tell), **how)
-
-    def _record_sizes(self, session: Session) -> Any:
-        """Those of the current cluster, or a frame."""
-        if isinstance(self.record_sizes, str) and self.record_sizes == "cluster":
-            from ..usage import record_sizes
-
-            return record_sizes(session.cluster)
-        from ..frames import schemas
-
-        return read_frame(session, self.record_sizes, schemas.RECORD_SIZES)
+            return log.requests(None if tell is None else _telling(tell), broker=broker, tz=self.tz)
 
     def metrics(self) -> Answer:
         """METRICS out of Prometheus."""
@@ -208,18 +187,11 @@ def source(command: options.Command) -> options.Command:
         "--broker",
         metavar="WHO",
         multiple=True,
-        help=r"Whose log it is: an id, a pattern such as 'broker-(\d+)/', or cluster. For a Prometheus: the label that "
+        help=r"Whose log it is: an id, or a pattern such as 'broker-(\d+)/'. For a Prometheus: the label that "
         "names the broker, or VALUE=ID of a value without its number.",
     )
     @click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, if times have none.")
     @click.option("--names", metavar="PATTERN", help="Only files with names like this: '*request*'.")
-    @click.option(
-        "--record-sizes",
-        metavar="NAME",
-        type=FRAME,
-        help="Estimate the bytes of share consumers, by the current cluster (cluster), or a RECORD_SIZES frame.",
-    )
-    @click.option("--strict", is_flag=True, help="Fail on a damaged compressed file, instead of warning.")
     @click.option(
         "--every",
         metavar="LENGTH",
@@ -255,13 +227,8 @@ def _note_unless_shown(session: Session, warnings: Iterable[str]) -> None:
     "--utilisation", is_flag=True, help="Compare with the current cluster's limits, a row for each broker and bucket."
 )
 @click.option("--clients", is_flag=True, help="Only the clients, PAIRS, for resolve --pairs.")
-@click.option("--lines", is_flag=True, help="How the log's lines were read: how many are left out, and why.")
-@click.option("--quarantine", is_flag=True, help="The log's lines that are not requests.")
 @options.assume_default
-def usage(
-    session: Session, source: UsageSource, utilisation: bool, clients: bool, lines: bool, quarantine: bool,
-    assume_default: bool,
-) -> Any:  # fmt: skip
+def usage(session: Session, source: UsageSource, utilisation: bool, clients: bool, assume_default: bool) -> Any:
     """Show the usage of each client on each broker, by window.
 
     The answer is a USAGE frame.
@@ -271,12 +238,8 @@ def usage(
     {here} logs --broker 'broker-(\\d+)/' --tz UTC --every '1 minute' --out usage.parquet
     {here} http://prometheus:9090 --between '2h ago' now --utilisation
     """
-    options.refuse_together(
-        {"--utilisation": utilisation, "--clients": clients, "--lines": lines, "--quarantine": quarantine}
-    )
-    source.check(lines or quarantine)
-    if lines or quarantine:
-        return _of_lines(session, source, quarantine)
+    options.refuse_together({"--utilisation": utilisation, "--clients": clients})
+    source.check()
     used = source.read(session)
     with where_spark_is(session, used.is_on_spark):
         if utilisation:
@@ -366,34 +329,3 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
         from ..usage import top as top_of
 
         return top_of(used.answer(), **more)
-
-
-def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Any:
-    """The lines of a request log, counted, or those in quarantine."""
-    from ..frames.answer import Answer
-
-    log = source.log()
-    with where_spark_is(session, log.is_spark):
-        requests = source.requests(session, log)
-        if not quarantine:
-            return _counted(requests.counts, session)
-        if log.is_spark:
-            from ..frames.lazy_answer import SparkAnswer
-
-            return with_progress(SparkAnswer(requests.quarantine), session)
-        return Answer(requests.quarantine)
-
-
-def _counted(counts: Counts, session: Session) -> Answer:
-    """LOG_LINES; what a reader must know of them is noted."""
-    from ..frames.answer import Answer
-    from ..frames.schemas import LOG_LINES, table
-
-    session.warn(*counts.warnings)
-    rows: list[tuple[str, str | None, int]] = [
-        ("request", None, counts.requests),
-        ("duplicate", None, counts.duplicates),
-    ]
-    rows += [("left out", reason, lines) for reason, lines in counts.left_out.items()]
-    rows += [("quarantined", reason, lines) for reason, lines in counts.quarantined.items()]
-    return Answer(table(LOG_LINES, (dict(zip(LOG_LINES.names, row, strict=True)) for row in rows)))

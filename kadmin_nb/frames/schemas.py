@@ -526,25 +526,6 @@ class REQUESTS(Frame):
     topics = Field(TEXT, "the topics of a PRODUCE or FETCH that the answer names, by name or id; null: none", null=True)
 
 
-class RECORD_SIZES(Frame, key="topic"):
-    """What the records of a topic take on disk, as they are stored: compressed, and sent so to consumers."""
-
-    shown = "topic! records bytes mean_bytes!"
-    nouns = "topic", "topics"
-    columns = "topic"
-    topic_id = Field(TEXT, "as Kafka's tools write it")
-    records = Field(COUNT, "offsets from the first to the last; a compacted topic has fewer records")
-    bytes = Field(COUNT, "of one replica of each partition", unit=BYTES)
-    mean_bytes = Field(NUMBER, "bytes of a record; null: the topic is empty", unit=BYTES, null=True)
-
-
-class LOG_LINES(Frame):
-    """The lines of a request log, counted by fate: a request, a duplicate, left out, or quarantined; and why."""
-
-    columns = "became reason? lines:count"
-    became = Field(TEXT, "a request, a duplicate, left out, or quarantined")
-
-
 class METRICS(Frame):
     """Samples of `kafka.server:type=…,user=…,client-id=…`, the tags as JMX writes them, null where one is absent."""
 
@@ -598,17 +579,6 @@ class UTILISATION(_Used):
     share_above_80 = share_above_100 = Field(NUMBER, unit=SHARE, null=True)
     share_throttled = Field(NUMBER, unit=SHARE, null=True)
     watched_s = Field(NUMBER, "how long the broker was watched from then to then; null: not known", unit=S, null=True)
-
-
-class UTILISATION_DIFFERENCES(Frame, key="broker subject key"):
-    """Buckets of which a broker measures another use than its rate and the limit that applies make."""
-
-    shown = "broker subject! key! limit utilisation! measured! enforced message!"
-    columns = "finding broker subject key:word level? limit? utilisation measured enforced message"
-    subject = Field(TEXT, "the bucket, as it would be typed")
-    utilisation = Field(NUMBER, "the broker's rate in percent of the limit", unit=PERCENT, null=True)
-    measured = Field(NUMBER, "what the broker says; null: it knows no limit", unit=PERCENT, null=True)
-    enforced = Field(NUMBER, "the limit that the broker's figures mean", unit=OF_KEY, null=True)
 
 
 class UTILISATION_DAILY(_OfDay, _Used):

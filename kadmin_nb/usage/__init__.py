@@ -14,9 +14,7 @@ from ..errors import Unsupported
 
 if TYPE_CHECKING:
     from .backtesting import backtest as backtest
-    from .broker_metrics import UtilisationDifferences as UtilisationDifferences
     from .broker_metrics import usage_from_metrics as usage_from_metrics
-    from .broker_metrics import utilisation_differences as utilisation_differences
     from .covered import LogDay as LogDay
     from .covered import coverage as coverage
     from .covered import log_day as log_day
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from .near_and_top import top as top
     from .prometheus_api import prometheus as prometheus
     from .request_log import Requests as Requests
-    from .request_log import record_sizes as record_sizes
     from .request_log import requests as requests
     from .request_rows import LOWEST_VERSIONS as LOWEST_VERSIONS
     from .tables import check_tables as check_tables
@@ -41,12 +38,12 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "backtesting": "backtest",
-    "broker_metrics": "UtilisationDifferences usage_from_metrics utilisation_differences",
+    "broker_metrics": "usage_from_metrics",
     "covered": "LogDay coverage log_day",
     "limits_used": "known_clients over_days utilisation utilisation_daily",
     "near_and_top": "alerts near top",
     "prometheus_api": "prometheus",
-    "request_log": "Requests record_sizes requests",
+    "request_log": "Requests requests",
     "request_rows": "LOWEST_VERSIONS",
     "tables": "check_tables store_usage store_utilisation",
     "touched_clients": "impact",

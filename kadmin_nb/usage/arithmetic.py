@@ -22,9 +22,6 @@ SHARE_BYTES = "request log: SHARE_FETCH, whose bytes it does not tell"
 LARGEST = 2.0**53
 """Up to here doubles are whole numbers; a larger amount of one window is a mistake, and unknown."""
 
-SHARE_ESTIMATE = "request log: SHARE_FETCH, acquired records by the topic's mean record size, an estimate"
-"""The mean of all records that the topic has now; a share consumer is sent whole batches of the producer."""
-
 WHY_UNKNOWN = "A request log does not report the bytes of SHARE_FETCH; the brokers' metrics have them."
 
 IO_THREADS = "request log: I/O-thread time, an estimate"
@@ -41,8 +38,7 @@ SHARE_FETCH = "SHARE_FETCH"
 class Rate(NamedTuple):
     """The use of a key: the sum that it is of, how much of that is a unit, its throttles, and where it is from.
 
-    Without a unit the use is unknown: the sum tells only that there was some. There is no use where the sum `unless` is
-    known.
+    Without a unit the use is unknown: the sum tells only that there was some.
     """
 
     key: str
@@ -50,12 +46,10 @@ class Rate(NamedTuple):
     per_unit: float | None
     throttle_ms: str
     source: str
-    unless: str | None = None
 
 
 REQUEST_TOTALS: dict[str, Measure] = {
-    "bytes_out": ("sum", "fetched"),
-    **{name: ("sum", name) for name in ("bytes_in", "io_us", "share_bytes", "unsized_shares")},
+    **{name: ("sum", name) for name in ("bytes_in", "bytes_out", "io_us", "shares")},
     **{name: ("max", name) for name in ("produce_ms", "fetch_ms", "share_ms", "other_ms")},
 }
 """The requests of a client in a window. All that is added up is whole, bytes and microseconds: doubles differ in their
@@ -64,8 +58,7 @@ last digit by the order of the rows, which on Spark is another in each run."""
 RATES = (
     Rate("producer_byte_rate", "bytes_in", 1.0, "produce_ms", RECORD_BYTES),
     Rate("consumer_byte_rate", "bytes_out", 1.0, "fetch_ms", RECORD_BYTES),
-    Rate("consumer_byte_rate", "unsized_shares", None, "share_ms", SHARE_BYTES),
-    Rate("consumer_byte_rate", "share_bytes", 1.0, "share_ms", SHARE_ESTIMATE, unless="unsized_shares"),
+    Rate("consumer_byte_rate", "shares", None, "share_ms", SHARE_BYTES),
     Rate("request_percentage", "io_us", 10_000.0, "other_ms", IO_THREADS),
 )
 """USAGE out of REQUEST_TOTALS."""

@@ -19,7 +19,7 @@ from ..frames.frame import MOMENT
 from ..frames.relational import Expression, Frame, Measure, added_up, in_arrow, members, where, with_further, words_of
 from ..model.findings import Row
 from ..resolution.rules import Effective
-from .arithmetic import SHARE_BYTES, SHARE_ESTIMATE, draws, names_one_client
+from .arithmetic import SHARE_BYTES, draws, names_one_client
 from .bucket_figures import EPOCH, micros_of
 from .limits_over_time import UNKNOWN, LimitsOverTime, limits_at
 from .limits_used import measured_rows
@@ -205,7 +205,7 @@ def _near(rows: Frame, client: Effective) -> Frame:
     words = words_of(rows)
     user, client_id, source = (words.column(name) for name in ("user", "client_id", "source"))
     of_client = (user == client.user) & (client_id == client.client_id)
-    is_share = (source == SHARE_BYTES) | (source == SHARE_ESTIMATE)
+    is_share = source == SHARE_BYTES
     columns = {
         "is_own": of_client & names_one_client(words.column("measured"), user, client_id),
         "is_share": words.either(is_share, words.literal(False, pa.bool_())),

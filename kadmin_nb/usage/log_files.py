@@ -10,7 +10,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from itertools import accumulate
@@ -33,7 +33,7 @@ PACKED = 10
 ReadSoFar = Callable[[int, int], None]
 """Told the bytes of files that are read so far, and those of all files, as they are on the disk."""
 
-TORN = "Was the gzip cut short? Check with `gzip -t`."
+TORN = "Was the gzip cut short? `gzip -t` tells; `gzip -dc FILE > TEXT` keeps what can be read."
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _ELSEWHERE = (".deflate", ".lz4", ".snappy", ".zst")
 """The ends of names of compressed files that only Spark reads."""
@@ -113,12 +113,10 @@ def _is_seen(name: str) -> bool:
 
 @dataclass
 class LogLines:
-    """The lines of local files. `damaged` are the addresses of files that could not be read to their end, so far."""
+    """The lines of local files."""
 
     files: Sequence[Path]
-    strict: bool = False
     progress: ReadSoFar | None = None
-    damaged: list[str] = field(default_factory=list)
 
     def batches(self) -> Iterator[tuple[pa.Array, pa.Array]]:
         """The address of a file and some of its lines, as bytes; `progress` hears of each batch after it was used."""
@@ -139,15 +137,13 @@ class LogLines:
         except _DAMAGE as error:
             if file.suffix not in _OPENERS:
                 raise Invalid(f"{file} cannot be read: {error}") from None
-            if self.strict:
-                raise Invalid(f"{address(file)} cannot be read to its end", hint=TORN) from None
-            self.damaged.append(address(file))
+            raise Invalid(f"{address(file)} cannot be read to its end", hint=TORN) from None
 
 
 def _in_lines(stream: IO[bytes]) -> Iterator[pa.Array]:
     """The lines of a stream. Those that are too long to be Kafka's are passed over."""
     rest = b""
-    for chunk in _chunks(stream):
+    while chunk := stream.read(_CHUNK):
         text = rest + chunk
         end = text.rfind(b"\n") + 1
         if end:
@@ -155,21 +151,6 @@ def _in_lines(stream: IO[bytes]) -> Iterator[pa.Array]:
         rest = text[end : end + LONGEST_LINE + 1]  # of a line that is too long a part that is too long too
     if rest:
         yield _short_ones(rest)
-
-
-def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
-    """A stream in large pieces; where it is damaged, all that comes before that, and then the error."""
-    chunk = bytearray()
-    try:
-        while piece := stream.read1(_CHUNK):  # type: ignore[attr-defined]  # all that are opened here have it
-            chunk += piece
-            if len(chunk) >= _CHUNK:
-                yield bytes(chunk)
-                chunk.clear()
-    except _DAMAGE:
-        yield bytes(chunk)
-        raise
-    yield bytes(chunk)
 
 
 def _short_ones(text: bytes) -> pa.Array:

@@ -32,7 +32,6 @@ BLOCK = 1 << 18
 _REPLICA = ("replicaId", pa.int32())
 _SIZE, _OLD_SIZE = ("recordsSizeInBytes", pa.int64()), ("recordSetSizeInBytes", pa.int64())
 _SIZES, _OLD_SIZES = (pa.list_(pa.struct([size])) for size in (_SIZE, _OLD_SIZE))
-_BATCHES = pa.list_(pa.struct([("firstOffset", pa.int64()), ("lastOffset", pa.int64())]))
 _HEADER = pa.struct(
     [
         ("correlationId", pa.int32()),
@@ -55,7 +54,7 @@ _TOPIC = ("name", "topic", "topicId")
 _ANSWERED = pa.struct(
     [
         *((name, pa.string()) for name in _TOPIC),
-        ("partitions", pa.list_(pa.struct([_SIZE, ("acquiredRecords", _BATCHES)]))),
+        ("partitions", _SIZES),
         ("partitionResponses", _OLD_SIZES),
     ]
 )
@@ -193,7 +192,7 @@ def _columns(documents: pa.Table) -> dict[str, pa.Array]:
     fields = {name: pc.struct_field(rows, path) for name, path in _FIELDS.items()}
     sums = {name: pc.coalesce(*(_sum(rows, path) for path in paths)) for name, paths in _SUMS.items()}
     answered = pc.struct_field(rows, ("response", "responses"))
-    return {**fields, **sums, "acquired": _acquired(answered), "topics": _topics(answered)}
+    return {**fields, **sums, "topics": _topics(answered)}
 
 
 def _sum(documents: pa.Array, path: tuple[str, ...]) -> pa.Array:
@@ -208,25 +207,6 @@ def _sum(documents: pa.Array, path: tuple[str, ...]) -> pa.Array:
     untold = np.asarray(topics.is_null()).copy()
     untold[np.asarray(of_row)[np.asarray(of_topic.is_null())]] = True
     return pa.array(sums, mask=untold)
-
-
-ACQUIRED = pa.struct([("topic_id", pa.string()), ("records", pa.float64())])
-"""The records of a topic that the answer to a SHARE_FETCH has; null where that is not told."""
-
-
-def _acquired(topics: pa.Array) -> pa.Array:
-    """Lists of ACQUIRED: a share consumer gets records from their first to their last offset, batch by batch."""
-    answered, partitions = topics.flatten(), pc.struct_field(topics.flatten(), "partitions")
-    batches = pc.struct_field(partitions.flatten(), "acquiredRecords")
-    ends = (pc.struct_field(batches.flatten(), name) for name in ("firstOffset", "lastOffset"))
-    first, last = (np.asarray(pc.fill_null(end.cast(pa.float64(), safe=False), np.nan)) for end in ends)
-    counts = np.where(last >= first, last - first + 1, np.nan)
-    of_topic = np.asarray(pc.list_parent_indices(partitions))[np.asarray(pc.list_parent_indices(batches))]
-    sums = np.zeros(len(answered))
-    np.add.at(sums, of_topic, counts)
-    records = pa.array(sums, from_pandas=True)  # which makes null of NaN
-    values = pa.StructArray.from_arrays([pc.struct_field(answered, "topicId"), records], fields=[*ACQUIRED])
-    return _lists_as(topics, values)
 
 
 def _topics(topics: pa.Array) -> pa.Array:

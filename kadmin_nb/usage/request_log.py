@@ -20,19 +20,14 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames import schemas
-from ..frames.answer import Answer
 from ..frames.display import Display
-from ..frames.relational import Frame, Measure, added_up, appended, each_once, select, with_columns, words_of
-from ..frames.schema_metadata import stamped
+from ..frames.relational import Frame, Measure, added_up, each_once, select, with_columns, words_of
 from ..frames.spark import is_spark, is_stream
 from ..model.findings import Row
-from ..model.grammar import ANY, LEFT_OUT
 from ..resolution.input_columns import CLUSTER
-from .container_lines import whole_lines
 from .log_files import LogLines, ReadSoFar, address, local_files
 from .request_rows import (
     ALL,
-    DAMAGED,
     FAULTY,
     IDENTITY,
     INTER_BROKER,
@@ -43,6 +38,7 @@ from .request_rows import (
     SAMPLE,
     SCHEMA,
     LogReader,
+    check_paths,
     is_chosen,
     refuse_sample,
     refuse_without_requests,
@@ -50,8 +46,6 @@ from .request_rows import (
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-QUARANTINE = pa.schema([("path", pa.string()), ("line", pa.string()), ("reason", pa.string())])
 
 LATE = "10 minutes"
 """How late a request of a stream may come, unless somebody says otherwise."""
@@ -68,10 +62,9 @@ TALLY: dict[str, Measure] = {
 class Counts:
     """The counts of a request log's lines, by their fate.
 
-    `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason; the rest of a
-    `damaged` file counts as one line. `ambiguous` are the requests in the hour that a clock put back passes twice,
-    `unsized` those PRODUCE, FETCH and SHARE_FETCH whose bytes the log does not tell; of SHARE_FETCH it
-    never does, and without `record_sizes` they are not estimated.
+    `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason. `ambiguous` are the
+    requests in the hour that a clock put back passes twice, `unsized` those PRODUCE, FETCH and SHARE_FETCH whose bytes
+    the log does not tell; of SHARE_FETCH it never does.
     `days`: of usage that was stored, the first and the last day in UTC.
     """
 
@@ -82,28 +75,26 @@ class Counts:
     quarantined: Mapping[str, int]
     ambiguous: int
     unsized: int
-    damaged: tuple[str, ...] = ()
     tz: str | None = field(default=None, repr=False)
     days: tuple[date, date] | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]], damaged: Sequence[str], tz: str | None) -> Counts:
+    def of(cls, rows: Iterable[Mapping[str, Any]], tz: str | None) -> Counts:
         """Out of rows with a `fault`, a `reason`, and the measures of TALLY."""
         rows = [row for row in rows if row["lines"]]
         good = [row for row in rows if row["fault"] is None]
         of_clients = [row for row in good if row["reason"] is None]
-        quarantined = Counter({DAMAGED: len(damaged)} if damaged else {})
+        quarantined = Counter[str]()
         for row in (row for row in rows if row["fault"] is not None):
             quarantined[row["fault"]] += row["lines"]
         return cls(
-            lines=_total(rows, "lines") + len(damaged),
+            lines=_total(rows, "lines"),
             requests=_total(of_clients, "requests"),
             duplicates=_total(good, "lines") - _total(good, "requests"),
             left_out={row["reason"]: row["requests"] for row in good if row["reason"] is not None},
             quarantined=quarantined,
             ambiguous=_total(of_clients, "ambiguous"),
             unsized=_total(of_clients, "unsized"),
-            damaged=tuple(damaged),
             tz=tz,
         )
 
@@ -111,26 +102,17 @@ class Counts:
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the figures."""
         counts = sum(self.quarantined.values()), self.ambiguous, self.unsized
+        reasons = ", ".join(f"{fault} ({count:,})" for fault, count in sorted(self.quarantined.items()))
         texts = (
-            f"of {self.lines:,} lines are not requests: `.quarantine` or --quarantine has them",
+            f"of {self.lines:,} lines are not requests, `.quarantine` has them: {reasons}",
             f"requests are in the hour that {self.tz} has twice: the first is assumed",
             "PRODUCE, FETCH or SHARE_FETCH do not report their bytes, so these are not counted",
         )
-        told = (f"WARNING: {count:,} {text}" for count, text in zip(counts, texts, strict=True) if count)
-        return (*damage_warnings(self.damaged), *told)
-
-
-def damage_warnings(damaged: Iterable[str]) -> tuple[str, ...]:
-    """A line for each file that could not be read to its end."""
-    return tuple(f"WARNING: {file} is damaged: only the part before the damage was read" for file in damaged)
+        return tuple(f"WARNING: {count:,} {text}" for count, text in zip(counts, texts, strict=True) if count)
 
 
 class Lines(Protocol):
     """The lines of a log, where they are."""
-
-    @property
-    def damaged(self) -> tuple[str, ...]:
-        """The files that could not be read to their end."""
 
     def rows(self, names: Sequence[str], which: str) -> Frame:
         """These columns of `request_rows.SCHEMA`, of the lines that are meant."""
@@ -145,7 +127,7 @@ class Requests(Display):
 
     `frame` is REQUESTS: what clients asked, each request once. `left_out` has the same columns and a `reason`:
     `inter-broker`, `follower` or `forwarded`. `quarantine` has `path`, `line` and `reason` of every line that is not a
-    request, and without a `line` of every damaged file.
+    request.
     """
 
     _lines: Lines = field(repr=False)
@@ -169,37 +151,22 @@ class Requests(Display):
 
     @cached_property
     def quarantine(self) -> Frame:
-        """`path`, `line` and `reason` of every line that is not a request, and without a `line` of every damaged file.
-
-        On Spark compressed files are unpacked for it, to find those that are damaged.
-        """
+        """`path`, `line` and `reason` of every line that is not a request."""
         rows = self._lines.rows(["path", "line", "fault"], FAULTY)
-        rejected = select(with_columns(rows, {"reason": words_of(rows).column("fault")}), QUARANTINE.names)
-        files: list[dict[str, object]] = [{"path": file, "line": None, "reason": DAMAGED} for file in self.damaged]
-        return appended(rejected, schemas.table(QUARANTINE, files)) if files else rejected
-
-    @property
-    def damaged(self) -> tuple[str, ...]:
-        """The compressed files that cannot be read to their end; Spark unpacks all compressed files to find them."""
-        return self._lines.damaged
+        return select(with_columns(rows, {"reason": words_of(rows).column("fault")}), ["path", "line", "reason"])
 
     @cached_property
     def counts(self) -> Counts:
-        """The numbers of lines by what they became. Spark reads the log once for it, and compressed files twice.
+        """The numbers of lines by what they became. Spark reads the log once for it.
 
         Raises
         ------
         Invalid
-            A file cannot be read to its end, such as a truncated gzip, and the log is read strictly.
+            A file cannot be read to its end, such as a truncated gzip.
         UsageError
             It is a stream, which has no end.
         """
         return self.counted(added_up(self.tallied(()), ["fault", "reason"], TALLY))
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """A line for each damaged file; `counts.warnings` has more. Spark unpacks compressed files to find them."""
-        return damage_warnings(self.damaged)
 
     def of_clients(self, names: Sequence[str]) -> Frame:
         """These columns of clients' requests, and the columns that `once` needs; `cluster_id` if the log has one."""
@@ -235,7 +202,7 @@ class Requests(Display):
 
     def counted(self, tally: Frame) -> Counts:
         """The counts, out of a frame with a row a `fault` and `reason` and the columns of TALLY."""
-        return Counts.of(self._lines.listed(tally), self.damaged, self._reader.tz)
+        return Counts.of(self._lines.listed(tally), self._reader.tz)
 
     @property
     def _request_columns(self) -> list[str]:
@@ -265,16 +232,13 @@ def requests(
     tz: str | None = None,
     cluster_id: str | None = None,
     inter_broker: str | Iterable[str] = INTER_BROKER,
-    record_sizes: Any = None,
     names: str | None = None,
     dedupe: bool = True,
-    strict: bool = False,
     progress: ReadSoFar | None = None,
 ) -> Requests:
     """The requests of clients, from Kafka's request log of 2.8 or newer.
 
-    A line may be in a string of a JSON object, as Docker, log4j2's JSON layouts and collectors of logs write it. A line
-    that a container runtime has cut is joined again if its parts follow each other in a file.
+    A line may be in a string of a JSON object, as Docker, log4j2's JSON layouts and collectors of logs write it.
 
     Parameters
     ----------
@@ -286,10 +250,8 @@ def requests(
         The session that reads the files, from any place that it can read. Default: this process reads local files, all
         at once.
     broker
-        The broker that wrote it: an id; a regular expression whose group is the id within a file's path
-        (`r"broker-(\\d+)/"`, in Java's syntax); or a frame with `id`, `host` and `port`, such as BROKERS, matched with
-        the local address of each connection. `host` is then an address as the broker sees it; `port` distinguishes
-        brokers on one host. Required.
+        The broker that wrote it: an id, or a regular expression whose group is the id within a file's path
+        (`r"broker-(\\d+)/"`, in Java's syntax). Required.
     tz
         The brokers' time zone, `Europe/Berlin`: log4j writes their local time. Not needed if the pattern has an offset
         or a zone's name, which count whatever `tz` is; or if the lines have no time and their JSON objects do.
@@ -298,18 +260,11 @@ def requests(
         Becomes the first column.
     inter_broker
         Names of the listeners that brokers use between themselves, or one regular expression for them.
-    record_sizes
-        The mean size of a record of each topic, as `kn.usage.record_sizes(cluster)` has it: `topic_id` and
-        `mean_bytes`. With it the bytes of a SHARE_FETCH are estimated by the records that it acquired; a log does not
-        report them.
     names
         A pattern of file names to read below a folder, such as `*request*`.
     dedupe
         Whether a request counts once even if its line is read twice. False takes 10 to 25 % less time: use it for logs
         without copies of files, and without files that log4j may be rolling.
-    strict
-        Whether a damaged compressed file is an error. Otherwise it is read up to the damage, and named in `counts` and
-        `quarantine`.
     progress
         Called now and then with the bytes on disk that this process has read so far, and the bytes of all files.
 
@@ -318,7 +273,8 @@ def requests(
     NotFound
         No such path, no file below it, or no line in them.
     Invalid
-        None of the lines is from Kafka's request log, or no request in a sample can be read.
+        None of the lines is from Kafka's request log, no request in a sample can be read, or a compressed file ends
+        before its time.
     UsageError
         A missing `tz`, if the times need one; an unknown broker, in the first lines or from a file's path; a frame
         without lines.
@@ -329,16 +285,16 @@ def requests(
     A stream has no first lines: what cannot be read of it is counted by the progress of its query, in
     `observedMetrics["request_log"]`: `lines`, and of these the `quarantined` and those `left_out`.
     """
-    reader = LogReader.of(broker, tz, cluster_id, inter_broker, record_sizes)
+    reader = LogReader.of(broker, tz, cluster_id, inter_broker)
     places: Any = lines
     if not is_spark(lines):
         places = [str(path) for path in ([lines] if isinstance(lines, str | PathLike) else lines)]
     if is_spark(lines) or spark is not None:
         from .spark_lines import spark_lines
 
-        return Requests(spark_lines(places, spark or places.sparkSession, reader, names, strict), reader, dedupe)
-    files = LogLines(local_files(places, names), strict, progress)
-    reader.broker.check(map(address, files.files))
+        return Requests(spark_lines(places, spark or places.sparkSession, reader, names), reader, dedupe)
+    files = LogLines(local_files(places, names), progress)
+    check_paths(reader.broker, map(address, files.files))
     return Requests(_lines_here(files, reader, ", ".join(places)), reader, dedupe)
 
 
@@ -348,7 +304,6 @@ class _LinesHere:
 
     good: pa.Table
     bad: pa.Table
-    damaged: tuple[str, ...]
 
     def rows(self, names: Sequence[str], which: str) -> pa.Table:
         """These columns, of the lines that are meant; of faulty lines only the text and fault is known."""
@@ -368,11 +323,11 @@ def _lines_here(files: LogLines, reader: LogReader, source: str) -> _LinesHere:
     """The lines of local files; refused where the first requests, or none at all, can be read."""
     kept = [name for name in reader.columns if name not in ("path", "line")]
     good, bad, sampled, first = list[pa.RecordBatch](), list[pa.RecordBatch](), list[Row](), list[Row]()
-    for rows in starmap(reader.rows, whole_lines(files.batches())):
+    for rows in starmap(reader.rows, files.batches()):
         if len(sampled) < SAMPLE:
             is_request = pc.fill_null(pc.not_equal(rows["fault"], NOT_KAFKA), True)
             some = rows.filter(is_request).slice(0, SAMPLE - len(sampled))
-            sampled += some.select(["path", "connection", "fault"]).to_pylist()
+            sampled += some.select(["path", "fault"]).to_pylist()
             if len(sampled) == SAMPLE:
                 refuse_sample(sampled)
         if not first:
@@ -380,10 +335,10 @@ def _lines_here(files: LogLines, reader: LogReader, source: str) -> _LinesHere:
         is_bad = rows["fault"].is_valid()
         good.append(rows.select(kept).filter(pc.invert(is_bad)))
         bad.append(rows.select(_REJECTED).filter(is_bad))
-    refuse_without_requests(sampled, first[0] if first else None, files, source)
+    refuse_without_requests(sampled, first[0] if first else None, source)
     schemas_of = (pa.schema([SCHEMA.field(name) for name in names]) for names in (kept, _REJECTED))
     requests, others = map(pa.Table.from_batches, (good, bad), schemas_of)
-    return _LinesHere(requests, others, tuple(files.damaged))
+    return _LinesHere(requests, others)
 
 
 _REJECTED = ["path", "line", "fault"]
@@ -391,44 +346,3 @@ _REJECTED = ["path", "line", "fault"]
 
 def _total(rows: Iterable[Mapping[str, Any]], column: str) -> int:
     return sum(row[column] for row in rows)
-
-
-def record_sizes(cluster: Any, topic: object = ANY) -> Answer:
-    """RECORD_SIZES: the records and bytes of topics, as brokers have them on disk, and the mean size of a record.
-
-    `kn.usage.requests(log, record_sizes=…)` estimates by them the bytes of share consumers. They are the means of what
-    the topics have now: compressed, as consumers are sent them. A compacted topic has fewer records than offsets, so
-    its mean is too low.
-
-    Parameters
-    ----------
-    cluster
-        A `Cluster`.
-    topic
-        A name, `kn.ANY` or `kn.Pattern("orders-*")`, or a list of them.
-
-    Raises
-    ------
-    NotAuthorized
-        DESCRIBE on the cluster is missing.
-    """
-    resources = cluster.configs.select(topic, *[LEFT_OUT] * 4)
-    return Answer(sizes_of(cluster.port, [resource.name for resource in resources]))
-
-
-def sizes_of(kafka: Any, names: Iterable[str]) -> pa.Table:
-    """RECORD_SIZES of these topics; see `record_sizes`."""
-    stored = kafka.stored([*names])
-    ids = kafka.topic_ids(stored)
-    rows: list[dict[str, Any]] = [
-        {
-            "topic": topic,
-            "topic_id": ids[topic],
-            "records": records,
-            "bytes": size,
-            "mean_bytes": size / records if records > 0 else None,
-        }
-        for topic, (records, size) in sorted(stored.items())
-        if topic in ids
-    ]
-    return stamped(schemas.table(schemas.RECORD_SIZES, rows), kafka.id)

@@ -5,23 +5,20 @@ Spark's workers run it (`spark_lines.py`), and so does this process (`request_lo
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
-from ..resolution.input_columns import CLUSTER, read_columns
-from .arithmetic import LARGEST, SHARE_FETCH
+from ..resolution.input_columns import CLUSTER
+from .arithmetic import SHARE_FETCH
 from .container_lines import is_part
-from .log_files import TORN
 from .log_lines import parsed_columns
 from .written_times import READ_FORMATS, Times, check_zone, is_dated, times
 
@@ -54,10 +51,9 @@ BROKEN = "the JSON is broken, or not Kafka's"
 NO_TIME = "no time in front that can be read"
 NO_DATE = "a time of day in front, without a date that can be read"
 NO_ZONE = "the time has no offset, and no tz was given"
-OTHER_ZONE = "the name of its time zone is of several zones, or of another than tz"
+OTHER_ZONE = "the word behind the time is not a name of the zone tz"
 NO_SUCH_TIME = "the time does not exist in this tz: the clocks skipped it"
-NO_BROKER = "no broker has the local address of its connection"
-DAMAGED = "the rest of the file cannot be read"
+NO_BROKER = "its path names no broker"
 
 FORWARDED, OF_BROKERS, OF_FOLLOWERS = "forwarded", "inter-broker", "follower"
 """The reasons for which a request is not a client's."""
@@ -91,151 +87,74 @@ SAMPLE = 20
 _FETCHER = r"^broker-\d+-fetcher-\d+$"
 _SIZED = pa.array(["PRODUCE", "FETCH", SHARE_FETCH], pa.string())
 
-BROKER_HINT = r"Pass broker=3, a pattern such as r'broker-(\d+)/', or a frame with id, host, port."
+BROKER_HINT = r"Pass broker=3, or a pattern of the paths such as r'broker-(\d+)/'."
 _BROKER = pa.int32()
-_LOCAL = r"^(?P<host>.*):(?P<port>\d+)-.*:\d+-\d+(?:-\d+)?$"
 _GROUP_NAME = re.compile(r"\(\?<(?=[A-Za-z])")
 """As Java spells it; Python wants a P."""
 
 
-@dataclass(frozen=True)
-class OneBroker:
-    """All lines are of this broker."""
-
-    id: int
-
-    def brokers(self, paths: pa.Array, connections: pa.Array) -> pa.Array:
-        """The broker of each line."""
-        return pa.repeat(pa.scalar(self.id, _BROKER), len(paths))
-
-    def check(self, paths: Iterable[str]) -> None:
-        """Any path will do."""
-
-
-@dataclass(frozen=True)
-class BrokerInPath:
-    """The first group of the pattern is the broker's id."""
-
-    pattern: str
-
-    def brokers(self, paths: pa.Array, connections: pa.Array) -> pa.Array:
-        """The broker of each line; null where its path has none."""
-        each = paths.dictionary_encode()
-        ids = pa.array(map(self._id, each.dictionary.to_pylist()), _BROKER)
-        return ids.take(each.indices)
-
-    def check(self, paths: Iterable[str]) -> None:
-        """Refuse a path without a broker, and a pattern that can find none.
-
-        Raises
-        ------
-        UsageError
-        """
-        for path in paths:
-            if self._id(path) is None:
-                problem = f"the path {path} does not match {self.pattern}, which should name its broker"
-                raise UsageError(problem, hint=BROKER_HINT)
-
-    def _id(self, path: str | None) -> int | None:
-        found = self._compiled().search(path or "")
-        digits = found[1] if found else None
-        return int(digits) if digits and digits.isdecimal() and int(digits) < 1 << 31 else None
-
-    def _compiled(self) -> re.Pattern[str]:
-        try:
-            pattern = re.compile(_GROUP_NAME.sub("(?P<", self.pattern), re.ASCII)
-        except re.error:
-            pattern = re.compile("")
-        if not pattern.groups:
-            raise UsageError(f"{self.pattern} is not a regular expression with a group", hint=BROKER_HINT)
-        return pattern
-
-
-@dataclass(frozen=True)
-class BrokerByAddress:
-    """Broker ids by `host`, or by `host:port` where a host has several."""
-
-    addresses: dict[str, int]
-    with_port: bool
-
-    @classmethod
-    def of(cls, brokers: Any) -> BrokerByAddress:
-        """Out of a frame with `id`, `host` and `port`."""
-        rows = read_columns(brokers, ("id", "host", "port"), "the brokers").to_pylist()
-        hosts = [_as_java_writes_it(row["host"]) for row in rows]
-        with_port = len(set(hosts)) < len(hosts)
-        addresses = (f"{host}:{row['port']}" if with_port else host for host, row in zip(hosts, rows, strict=True))
-        return cls(dict(zip(addresses, (row["id"] for row in rows), strict=True)), with_port)
-
-    def brokers(self, paths: pa.Array, connections: pa.Array) -> pa.Array:
-        """The broker of each line; null where no broker has the connection's local address."""
-        local = pc.extract_regex(connections, _LOCAL)
-        host, port = (pc.struct_field(local, name) for name in ("host", "port"))
-        address = pc.binary_join_element_wise(host, port, ":") if self.with_port else host
-        places = pc.index_in(address, pa.array(self.addresses, pa.string()), skip_nulls=True)
-        return pa.array(self.addresses.values(), _BROKER).take(places)
-
-    def check(self, paths: Iterable[str]) -> None:
-        """Any path will do."""
-
-
-BrokerNames = OneBroker | BrokerInPath | BrokerByAddress
-
-
-def broker_names(broker: Any) -> BrokerNames:
-    """The way that `broker` says it: an id, a pattern, or a frame.
+def check_paths(broker: int | str, paths: Iterable[str]) -> None:
+    """Refuse a path without a broker, where it should name it.
 
     Raises
     ------
     UsageError
-        Nothing is said, or the frame is none.
+    """
+    for path in paths if isinstance(broker, str) else ():
+        if _id_in(path, str(broker)) is None:
+            problem = f"the path {path} does not match {broker}, which should name its broker"
+            raise UsageError(problem, hint=BROKER_HINT)
+
+
+def _id_in(path: str | None, pattern: str) -> int | None:
+    """The broker's id, which is the first group of the pattern."""
+    found = re.search(_GROUP_NAME.sub("(?P<", pattern), path or "", re.ASCII)
+    digits = found[1] if found else None
+    return int(digits) if digits and digits.isdecimal() and int(digits) < 1 << 31 else None
+
+
+def _check_broker(broker: object) -> None:
+    """Refuse what is neither an id nor a pattern that can find one.
+
+    Raises
+    ------
+    UsageError
     """
     if broker is None:
         raise UsageError("the broker that wrote the log is not named", hint=BROKER_HINT)
     if isinstance(broker, int):
-        return OneBroker(broker)
-    return BrokerInPath(broker) if isinstance(broker, str) else BrokerByAddress.of(broker)
-
-
-def _as_java_writes_it(host: str) -> str:
-    """An address as Java writes it: IPv6 in full, without leading zeros."""
+        return
     try:
-        ip = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    if ip.version == 4:
-        return host
-    return ":".join(f"{int(part, 16):x}" for part in ip.exploded.split(":"))
+        groups = re.compile(_GROUP_NAME.sub("(?P<", str(broker))).groups
+    except re.error:
+        groups = 0
+    if not groups:
+        raise UsageError(f"{broker} is not a regular expression with a group", hint=BROKER_HINT)
 
 
 @dataclass(frozen=True)
 class LogReader:
-    """Lines into requests: whose broker's they are, its time zone, and the listeners that are not for clients.
+    """Lines into requests: whose broker's they are, its time zone, and the listeners that are not for clients."""
 
-    `record_sizes` has the mean size of a record of topics, by the topic's id.
-    """
-
-    broker: BrokerNames
+    broker: int | str
     tz: str | None
     inter_broker: str
     cluster_id: str | None = None
-    record_sizes: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls, broker: Any, tz: str | None, cluster_id: str | None, inter_broker: str | Iterable[str], sizes: Any = None
-    ) -> LogReader:
+    def of(cls, broker: Any, tz: str | None, cluster_id: str | None, inter_broker: str | Iterable[str]) -> LogReader:
         """The reader that the options of `requests` ask for; `inter_broker` names listeners, or is a pattern of theirs.
 
         Raises
         ------
         UsageError
-            Not a time zone; no broker is named, or in a frame that is none; the `sizes` are not RECORD_SIZES.
+            Not a time zone; no broker is named, or no pattern that finds one.
         """
         check_zone(tz)
+        _check_broker(broker)
         if not isinstance(inter_broker, str):
             inter_broker = "^(" + "|".join(map(re.escape, inter_broker)) + ")$"
-        return cls(broker_names(broker), tz, inter_broker, cluster_id, record_sizes_of(sizes))
+        return cls(broker, tz, inter_broker, cluster_id)
 
     @property
     def columns(self) -> list[str]:
@@ -258,22 +177,25 @@ class LogReader:
         schema = pa.schema([SCHEMA.field(name) for name in self.columns])
         return pa.RecordBatch.from_arrays([columns[name] for name in self.columns], schema=schema)
 
+    def _brokers(self, paths: pa.Array) -> pa.Array:
+        """The broker of each line; null where its path has none."""
+        if isinstance(self.broker, int):
+            return pa.repeat(pa.scalar(self.broker, _BROKER), len(paths))
+        each = paths.dictionary_encode()
+        return pa.array([_id_in(path, self.broker) for path in each.dictionary.to_pylist()], _BROKER).take(each.indices)
+
     def _request_columns(self, paths: pa.Array, parsed: dict[str, pa.Array]) -> dict[str, pa.Array]:
         client_id, api = pc.fill_null(parsed["client_id"], ""), parsed["api"]
         clock = times(parsed["written"], self.tz)
-        bytes_out = pc.if_else(pc.equal(api, "FETCH"), parsed["fetched"], None)
-        if self.record_sizes:
-            estimate = estimated_bytes(parsed["acquired"], self.record_sizes)
-            bytes_out = pc.if_else(pc.equal(api, SHARE_FETCH), estimate, bytes_out)
         columns = {
             **parsed,
             "time": clock.instants,
-            "broker": self.broker.brokers(paths, parsed["connection"]),
+            "broker": self._brokers(paths),
             "user": pc.replace_substring_regex(parsed["principal"], "^[^:]*:", ""),
             "client_id": client_id,
             "deprecated": pc.fill_null(parsed["deprecated"], False),
             "bytes_in": pc.if_else(pc.equal(api, "PRODUCE"), parsed["produced"], None),
-            "bytes_out": bytes_out,
+            "bytes_out": pc.if_else(pc.equal(api, "FETCH"), parsed["fetched"], None),
             "topics": pc.if_else(pc.is_in(api, value_set=_SIZED), parsed["topics"], None),
             "ambiguous": clock.is_ambiguous,
         }
@@ -298,34 +220,6 @@ class LogReader:
             OF_FOLLOWERS: _all(pc.equal(api, "FETCH"), is_fetcher),
         }
         return _first_case(cases)
-
-
-def estimated_bytes(acquired: pa.Array, record_sizes: Mapping[str, float]) -> pa.Array:
-    """The bytes of records that were acquired; null where a topic's size of a record, or their number, is unknown."""
-    each = acquired.flatten()
-    records, ids = (pc.struct_field(each, name) for name in ("records", "topic_id"))
-    known = pa.array(record_sizes.values(), pa.float64()).take(pc.index_in(ids, pa.array(record_sizes, pa.string())))
-    sizes = pc.if_else(pc.equal(records, 0), 0.0, known)
-    amounts = np.asarray(pc.fill_null(pc.multiply(records, sizes), np.nan))
-    sums = np.zeros(len(acquired))
-    np.add.at(sums, np.asarray(pc.list_parent_indices(acquired)), amounts)
-    is_known = np.asarray(acquired.is_valid()) & (sums >= 0) & (sums < LARGEST)
-    return pa.array(np.where(is_known, sums, 0).round().astype(np.int64), mask=~is_known)
-
-
-def record_sizes_of(given: Any) -> dict[str, float]:
-    """The mean size of a record by the id of its topic, out of a frame RECORD_SIZES; of empty topics none.
-
-    Raises
-    ------
-    UsageError
-        It is not a frame, or lacks `topic_id` or `mean_bytes`.
-    """
-    if given is None:
-        return {}
-    rows = read_columns(given, ("topic_id", "mean_bytes"), "the record sizes").to_pylist()
-    sizes = {row["topic_id"]: row["mean_bytes"] for row in rows}
-    return {name: float(size) for name, size in sizes.items() if name and size is not None and 0 <= size < LARGEST}
 
 
 _ONLY = pa.array(BROKERS_ONLY, pa.string())
@@ -373,12 +267,12 @@ def _all(*conditions: pa.Array) -> pa.Array:
 
 
 def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a log of whose first requests none can be read; `path`, `connection` and `fault` of each.
+    """Refuse a log of whose first requests none can be read; `path` and `fault` of each.
 
     Raises
     ------
     UsageError
-        The times need a zone, or no broker has the address of a connection.
+        The times need a zone.
     Invalid
         None can be read.
     """
@@ -386,11 +280,6 @@ def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:
     if NO_ZONE in faults:
         problem = f"the times in {faults[NO_ZONE]['path']} have no offset"
         raise UsageError(problem, hint="Pass tz='Europe/Berlin', or tz='UTC'.")
-    if NO_BROKER in faults:
-        raise UsageError(
-            f"no broker has the local address of the connection {faults[NO_BROKER]['connection']}",
-            hint="host is the address that clients connect to, as the broker itself sees it.",
-        )
     if None not in faults:
         fault = sampled[0]["fault"]
         raise Invalid(f"no request in {sampled[0]['path']} can be read: {fault}", hint=_FAULT_HINTS.get(fault))
@@ -398,7 +287,8 @@ def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:
 
 _FAULT_HINTS = {
     OLD_KAFKA: "Its metrics tell the usage, from a Prometheus for example; since 2.8 the log is JSON.",
-    CUT: "Give the runtime's own file, in which the parts follow each other.",
+    CUT: "`kubectl logs`, `docker logs` and collectors of logs put the parts together.",
+    NO_BROKER: BROKER_HINT,
     BROKEN: "A line is log4j's prefix, Completed request:, and Kafka's JSON, or that in a string of a JSON object.",
     NO_TIME: READ_FORMATS,
     NO_DATE: READ_FORMATS,
@@ -412,15 +302,13 @@ _WRITTEN_AT = (
 )
 
 
-def refuse_without_requests(
-    sampled: Sequence[Mapping[str, Any]], first: Mapping[str, Any] | None, lines: Any, source: str
-) -> None:
-    """Refuse a log without a request that can be read, by its first requests, its first line, and what is `damaged`.
+def refuse_without_requests(sampled: Sequence[Mapping[str, Any]], first: Mapping[str, Any] | None, source: str) -> None:
+    """Refuse a log without a request that can be read, by its first requests and its first line.
 
     Raises
     ------
     UsageError, Invalid
-        As `refuse_sample`; the `path` and `line` of its first line are not of a request log; it cannot be read.
+        As `refuse_sample`; the `path` and `line` of its first line are not of a request log.
     NotFound
         It has no line.
     """
@@ -429,7 +317,5 @@ def refuse_without_requests(
     elif first is not None:
         problem = f"{first['path']} is not a request log of Kafka: {printable(first['line'][:80])}"
         raise Invalid(problem, hint="kafka.request.logger writes it.")
-    elif lines.damaged:
-        raise Invalid(f"{lines.damaged[0]} cannot be read", hint=TORN)
     else:
         raise NotFound(f"no line in {source}", hint=_WRITTEN_AT)

@@ -1,6 +1,6 @@
 """The lines of a request log in Spark: of files wherever Spark reads, or of a frame; lazy but for a look at the first.
 
-Workers of Python read the lines. A compressed file that ends before its time is found by unpacking it.
+Workers of Python read the lines.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,18 +22,17 @@ from ..fleets.workers import Batches, by_value
 from ..frames.relational import TEXT, of_kinds
 from ..frames.spark import missing_package_named, spark_schema
 from ..model.times import length_of_time
-from .container_lines import MARK, whole_lines
+from .container_lines import MARK
 from .log_files import LONGEST_LINE, TORN
 from .request_rows import (
     ALL,
     BROKER_HINT,
-    CUT,
     NOT_KAFKA,
     OF_CLIENTS,
     SAMPLE,
     SCHEMA,
-    BrokerInPath,
     LogReader,
+    check_paths,
     is_chosen,
     refuse_without_requests,
 )
@@ -44,22 +41,13 @@ _LABEL = "the lines"
 OBSERVED = "request_log"
 """The name of the lines' counts among the `observedMetrics` of a query's progress."""
 
-FIRST_LINES = 1_000
-"""Lines that are looked at where all of the first requests are cut."""
-
 
 @dataclass(frozen=True)
 class SparkLines:
-    """The lines of a log in Spark: `path` and `line`, and the files that they are of."""
+    """The lines of a log in Spark: `path` and `line`."""
 
     text: DataFrame
     reader: LogReader
-    files: LogFiles | None
-
-    @property
-    def damaged(self) -> tuple[str, ...]:
-        """The compressed files that cannot be read to their end; all compressed ones are unpacked for it."""
-        return self.files.damaged if self.files else ()
 
     def rows(self, names: Sequence[str], which: str = ALL) -> DataFrame:
         """These columns, of the lines that are meant; workers hand out nothing else, as that takes time too.
@@ -67,7 +55,7 @@ class SparkLines:
         Of a stream they hand out all lines of which clients' are meant, as its query counts them.
         """
         if which == OF_CLIENTS and self.text.isStreaming:
-            read = _read(self.text, self.reader, [*names, "fault", "reason"], ALL, self.is_in_order)
+            read = _read(self.text, self.reader, [*names, "fault", "reason"], ALL)
             counted = read.observe(
                 OBSERVED,
                 F.count("*").alias("lines"),
@@ -75,7 +63,7 @@ class SparkLines:
                 F.count_if(F.isnull("fault") & F.isnotnull("reason")).alias("left_out"),
             )
             return counted.where(F.isnull("fault") & F.isnull("reason")).select(*names)
-        return _read(self.text, self.reader, names, which, self.is_in_order)
+        return _read(self.text, self.reader, names, which)
 
     def listed(self, frame: DataFrame) -> list[dict[str, Any]]:
         """A small frame that was made of them; Spark works for it.
@@ -91,24 +79,17 @@ class SparkLines:
     def look(self, source: str) -> None:
         """Read the first requests, and no line more; refuse a log without any, or of which none can be read."""
         sampled = self._sampled(self.text.where(F.contains("line", F.lit(MARK.decode()))).limit(SAMPLE))
-        if sampled and all(row["fault"] == CUT for row in sampled):  # the other parts have no mark
-            sampled = self._sampled(self.text.limit(FIRST_LINES)) or sampled
         first = [] if sampled else self.listed(self.text.where(F.trim("line") != "").limit(1))
-        refuse_without_requests(sampled, first[0] if first else None, self, source)
+        refuse_without_requests(sampled, first[0] if first else None, source)
 
     def _sampled(self, text: DataFrame) -> list[dict[str, Any]]:
         """The requests among these lines, read well or not."""
-        read = _read(text, self.reader, ["path", "connection", "fault"], ALL, self.is_in_order)
+        read = _read(text, self.reader, ["path", "fault"], ALL)
         return [row for row in self.listed(read) if row["fault"] != NOT_KAFKA][:SAMPLE]
-
-    @property
-    def is_in_order(self) -> bool:
-        """Do the lines follow each other as they were written? Those of files do, within a partition."""
-        return self.files is not None
 
 
 def spark_lines(
-    lines: Sequence[str] | DataFrame, spark: SparkSession, reader: LogReader, names: str | None, strict: bool
+    lines: Sequence[str] | DataFrame, spark: SparkSession, reader: LogReader, names: str | None
 ) -> SparkLines:
     """The lines of these paths, or of a frame that has them; their first requests were looked at.
 
@@ -118,19 +99,19 @@ def spark_lines(
         As `requests`.
     """
     if isinstance(lines, DataFrame):
-        read = SparkLines(_of_frame(lines), reader, None)
-        is_told_by_path = isinstance(reader.broker, BrokerInPath)
+        read = SparkLines(_of_frame(lines), reader)
+        is_told_by_path = isinstance(reader.broker, str)
         if lines.isStreaming:
             if is_told_by_path and "path" not in lines.columns:
                 raise UsageError("the lines have no column path, which should name the broker", hint=BROKER_HINT)
             return read
         if is_told_by_path:
-            reader.broker.check(row.path for row in read.text.select("path").distinct().collect())
+            check_paths(reader.broker, (row.path for row in read.text.select("path").distinct().collect()))
         read.look(_LABEL)
         return read
-    files = LogFiles(spark, lines, names, strict)
-    reader.broker.check(files.paths)
-    read = SparkLines(files.lines(), reader, files)
+    text = _text_of(spark, lines, names)
+    check_paths(reader.broker, _files_of(text, lines, names))
+    read = SparkLines(text.select(F.col("_metadata.file_path").alias("path"), F.col("value").alias("line")), reader)
     read.look(", ".join(lines))
     return read
 
@@ -146,112 +127,46 @@ def _of_frame(lines: DataFrame) -> DataFrame:
     return texts.select(F.coalesce(path.cast("string"), F.lit(_LABEL)).alias("path"), "line")
 
 
-def _read(text: DataFrame, reader: LogReader, names: Sequence[str], which: str, is_in_order: bool) -> DataFrame:
-    work = by_value(rows_of_batches, (reader, tuple(names), which, is_in_order))
+def _read(text: DataFrame, reader: LogReader, names: Sequence[str], which: str) -> DataFrame:
+    work = by_value(rows_of_batches, (reader, tuple(names), which))
     schema = pa.schema([SCHEMA.field(name) for name in names])
     return text.select("path", "line").mapInArrow(work, spark_schema(schema))
 
 
-def rows_of_batches(job: tuple[LogReader, tuple[str, ...], str, bool], batches: Batches) -> Iterator[pa.RecordBatch]:
+def rows_of_batches(job: tuple[LogReader, tuple[str, ...], str], batches: Batches) -> Iterator[pa.RecordBatch]:
     """These columns of the lines that are meant; Spark's workers run it."""
-    reader, names, which, is_in_order = job
-    pairs = ((batch.column("path"), batch.column("line")) for batch in batches)
-    for paths, lines in whole_lines(pairs) if is_in_order else pairs:
-        rows = reader.rows(paths, lines)
+    reader, names, which = job
+    for batch in batches:
+        rows = reader.rows(batch.column("path"), batch.column("line"))
         chosen = rows.select(list(names))
         yield chosen if which == ALL else chosen.filter(is_chosen(rows["fault"], rows["reason"], which))
 
 
-COMPRESSED = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".zst")
-"""The endings of the names of files that Spark unpacks."""
+def _text_of(spark: SparkSession, paths: Sequence[str], names: str | None) -> DataFrame:
+    """The lines of files, and of all below folders, whose names fit the pattern; those too long to be Kafka's are
+    passed over by Hadoop's reader."""
+    longest = {"mapreduce.input.linerecordreader.line.maxlength": str(LONGEST_LINE)}
+    reader = spark.read.options(recursiveFileLookup="true", **longest)
+    if names is not None:
+        reader = reader.option("pathGlobFilter", names)
+    with in_one_line():
+        return reader.text(list(dict.fromkeys(paths)))
 
-_PATH = "_metadata.file_path"
 
+def _files_of(text: DataFrame, paths: Sequence[str], names: str | None) -> list[str]:
+    """The files, as Spark writes them.
 
-class LogFiles:
-    """Files and folders, with all that is below them, whose names fit the pattern.
-
-    A compressed file that is damaged is read as far as it goes, unless `strict`. Any other file that cannot be read
-    stops the query. Lines that are too long to be Kafka's are passed over.
+    Raises
+    ------
+    NotFound
+        There is none.
     """
-
-    def __init__(self, spark: SparkSession, paths: Sequence[str], names: str | None, strict: bool) -> None:
-        self._spark, self._paths, self._names, self._strict = spark, list(dict.fromkeys(paths)), names, strict
-
-    @cached_property
-    def paths(self) -> list[str]:
-        """As Spark writes them.
-
-        Raises
-        ------
-        NotFound
-            There is no such path, or no file.
-        """
-        with in_one_line():
-            files = list(self._text().inputFiles())
-        if not files:
-            named = f" is called {self._names}" if self._names else ""
-            raise NotFound(f"no file below {', '.join(self._paths)}{named}")
-        return files
-
-    def lines(self) -> DataFrame:
-        """`path` and `line`."""
-        if self._strict or not self._compressed:
-            return _lines(self._text())
-        packed = _lines(self._text(ignoreCorruptFiles="true").where(_is_compressed()))
-        if len(self._compressed) == len(self.paths):
-            return packed
-        return packed.unionAll(_lines(self._text().where(~_is_compressed())))
-
-    @cached_property
-    def damaged(self) -> tuple[str, ...]:
-        """The compressed files that cannot be read to their end; all compressed ones are unpacked for it."""
-        found: list[str] = []
-        while not self._strict and (file := self._first_damaged(found)):
-            found.append(file)
-        return tuple(found)
-
-    def _first_damaged(self, known: Sequence[str]) -> str | None:
-        """One more damaged file than is known. Spark tells by the error that it fails with."""
-        others = [_literal(file) for file in self._compressed if file not in known]
-        if not others:
-            return None
-        try:
-            self._spark.read.options(**_bounded()).text(others).agg(F.count("value")).collect()
-        except Exception as error:  # py4j's in classic mode, pyspark's over Connect
-            file = unreadable_file(error)
-            if file not in self._compressed or file in known:
-                raise
-            return file
-        return None
-
-    @cached_property
-    def _compressed(self) -> list[str]:
-        return [file for file in self.paths if file.endswith(COMPRESSED)]
-
-    def _text(self, **options: Any) -> DataFrame:
-        reader = self._spark.read.options(recursiveFileLookup="true", **_bounded(), **options)
-        if self._names is not None:
-            reader = reader.option("pathGlobFilter", self._names)
-        return reader.text(self._paths)
-
-
-def _bounded() -> dict[str, str]:
-    """The option of Hadoop's reader of lines."""
-    return {"mapreduce.input.linerecordreader.line.maxlength": str(LONGEST_LINE)}
-
-
-def _lines(text: DataFrame) -> DataFrame:
-    return text.select(F.col(_PATH).alias("path"), F.col("value").alias("line"))
-
-
-def _literal(path: str) -> str:
-    """A path as Spark writes it, so that it reads this file: without its encoding, nothing in it a pattern."""
-    return re.sub(r"([\\{}\[\]*?])", r"\\\1", unquote(path))
-
-
-def _is_compressed() -> Column:
-    return F.col(_PATH).rlike(r"\.(" + "|".join(name[1:] for name in COMPRESSED) + ")$")
+    with in_one_line():
+        files = list(text.inputFiles())
+    if not files:
+        named = f" is called {names}" if names else ""
+        raise NotFound(f"no file below {', '.join(paths)}{named}")
+    return files
 
 
 _READING = re.compile(r"FAILED_READ_FILE(\.FILE_NOT_EXIST)?[^\n]*?reading file ['\"`]?(\S+?)['\"`]?\.?(?:\s|$)")
@@ -281,12 +196,6 @@ def in_one_line() -> Iterator[None]:
         if translated is None:
             raise
         raise translated from None
-
-
-def unreadable_file(error: Exception) -> str | None:
-    """The file that an action of Spark's could not read to its end, if that is what it failed with."""
-    reading = _READING.search(str(error))
-    return reading[2] if reading and not reading[1] else None
 
 
 def _translated(text: str) -> KadminError | None:

@@ -64,8 +64,7 @@ def usage(requests: Requests | Any, every: str = "1 second", *, late: str = LATE
         estimate. `source` says which. `throttle_ms` is the longest throttle that an answer in the window reported: of
         PRODUCE for the first, of FETCH for the second (a request quota throttles them, too), of all other requests for
         the third; null if there was none. SHARE_FETCH counts for `consumer_byte_rate` in a separate row, whose value is
-        null: the log does not report its bytes. It is an estimate where the requests were read with `record_sizes`, and
-        every topic of the window has one. `cluster_id` is the first column if the requests have one.
+        null: the log does not report its bytes. `cluster_id` is the first column if the requests have one.
 
     Raises
     ------
@@ -126,12 +125,9 @@ def window_totals(rows: Frame, by: Sequence[str], more: Mapping[str, Measure] | 
     words = words_of(rows)
     api, throttle_ms = words.column("api"), words.column("throttle_ms")
     columns = {name: words.when(is_it, throttle_ms) for name, is_it in throttle_conditions(api).items()}
-    bytes_out, is_share = words.column("bytes_out"), api == SHARE_FETCH
     io_us, is_known = whole(words, words.column("io_ms") * 1000.0)
     columns["io_us"] = words.when(is_known, io_us)
-    columns["fetched"] = words.when(~is_share, bytes_out)
-    columns["share_bytes"] = words.when(is_share, bytes_out)
-    columns["unsized_shares"] = words.when(is_share & words.is_null(bytes_out), words.literal(1, pa.int64()))
+    columns["shares"] = words.when(api == SHARE_FETCH, words.literal(1, pa.int64()))
     measures = {**(more or {}), **REQUEST_TOTALS}
     return added_up(with_further(rows, columns), [*by, "start"], measures, in_order=True)
 
@@ -144,11 +140,7 @@ def usage_rows(totals: Frame, length: int, by_cluster: bool, ends: Mapping[str, 
 
         ends = window_ends(totals, "start")
     ends = ends or batch_ends(words, length)
-    column, rows = words.column, []
-    for of in RATES:
-        is_used = ~words.is_null(column(of.total))
-        is_alone = True if of.unless is None else words.is_null(column(of.unless))
-        rows.append((is_used & is_alone, _of_key(words, of, length)))
+    rows = [(~words.is_null(words.column(of.total)), _of_key(words, of, length)) for of in RATES]
     spread = stacked(with_further(totals, ends), [*clients, *ends], rows)
     order = [(name, "ascending") for name in ("window_start", *clients)]
     return framed(spread, led(schemas.USAGE.schema, clients), order)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,8 @@ _PACKED = r"^(\d\d)(\d\d)(\d\d)[.,]?(\d+)$"
 _SINCE_1970 = r"^\W*(?P<number>\d{10}(?:\d{3})?)(?:\W|$)"
 _TIME_OF_DAY = rf"(?:^|\D){_TIME}"
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_NAMED = r"\[(?P<name>.+)\]$"
+_LEVEL_WORDS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+"""Words of log4j that may stand where a zone does."""
 
 
 def written_times(fronts: pa.Array) -> pa.Array:
@@ -108,7 +109,7 @@ class Times(NamedTuple):
     """The `instants`, null where the text has none; is the clock's time passed twice, was it never shown?
 
     `has_no_zone`: neither an offset nor the name of a zone stands behind the time. `has_other_zone`: a name does that
-    is of several zones, and not of tz.
+    tz does not have.
     """
 
     instants: pa.Array
@@ -153,7 +154,7 @@ def zone_of(tz: str | None) -> tzinfo:
 def times(written: pa.Array, tz: str | None) -> Times:
     """The instants of texts such as `2026-07-01 12:00:00.500`, of this zone where they tell none.
 
-    An offset or the name of a zone in the text counts, whatever tz is.
+    An offset in the text counts, whatever tz is; the name of a zone if tz has it.
     """
     texts = _with_offsets(pc.replace_substring_regex(written, r"(\.\d{6})\d+", r"\1"), tz)
     has_other_zone = pc.match_substring(texts, "[")
@@ -192,40 +193,13 @@ def _parsed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _with_offsets(texts: pa.Array, tz: str | None) -> pa.Array:
-    """With the offsets of the zones that are named behind the times; without other words."""
+    """With the offsets of the zones that are named behind the times, as far as tz has these names; without levels."""
     if not pc.any(pc.match_substring(texts, "[")).as_py():
         return texts
-    names = pc.struct_field(pc.extract_regex(texts, _NAMED), "name")
-    for name in names.drop_null().unique().to_pylist():
-        offset = _offset_of(name, tz)
-        if offset is not None:
-            told = pc.replace_substring(texts, f"[{name}]", offset)
-            texts = pc.if_else(pc.equal(pc.fill_null(names, ""), name), told, texts)
+    offsets = {**dict.fromkeys(_LEVEL_WORDS, ""), "UTC": "+0000", "GMT": "+0000"}
+    if tz is not None and not _FIXED.fullmatch(tz):
+        moments = [datetime(datetime.now().year, month, 1, tzinfo=ZoneInfo(tz)) for month in (1, 7)]
+        offsets |= {tz: "", **{f"{moment:%Z}": f"{moment:%z}"[:5] for moment in moments}}
+    for name, offset in offsets.items():
+        texts = pc.replace_substring(texts, f"[{name}]", offset)
     return texts
-
-
-_ZONE_NAMES: dict[str, set[str]] = {}
-"""The offsets that the short names of all zones stand for, filled at the first use. No `lru_cache`: one does not travel
-to Spark's workers by value."""
-
-
-def _offset_of(name: str, tz: str | None) -> str | None:
-    """The offset of a zone's name, in tz first; "" where it is no such name, None where it is unclear."""
-    if "/" in name:
-        return "" if name == tz or name not in available_timezones() else None
-    if tz is not None and not _FIXED.fullmatch(tz) and (own := _names_of(tz).get(name)):
-        return own
-    if not _ZONE_NAMES:
-        for zone in available_timezones():
-            for short, offset in _names_of(zone).items():
-                _ZONE_NAMES.setdefault(short, set()).add(offset)
-    offsets = _ZONE_NAMES.get(name, set())
-    if len(offsets) > 1:
-        return None
-    return next(iter(offsets), "")
-
-
-def _names_of(zone: str) -> dict[str, str]:
-    """The short names of a zone in winter and in summer, and their offsets."""
-    moments = [datetime(datetime.now().year, month, 1, tzinfo=ZoneInfo(zone)) for month in (1, 7)]
-    return {f"{moment:%Z}": f"{moment:%z}"[:5] for moment in moments}

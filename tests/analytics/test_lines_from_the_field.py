@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.usage import log_files, request_rows, spark_lines
-from kadmin_nb.usage.request_rows import INTER_BROKER, LogReader, OneBroker
+from kadmin_nb.usage import request_rows
+from kadmin_nb.usage.request_rows import INTER_BROKER, LogReader
 
 FIELD = Path(__file__).parent / "field"
 PLAIN = (FIELD / "plain.log").read_text().splitlines()
@@ -93,35 +93,18 @@ LAYOUTS = {
     "Docker within Fluent Bit": lambda line: json.dumps({"@timestamp": "2026-11-26T12:00:00Z", "log": docker(line)}),
     "ECS behind a runtime's prefix": lambda line: f"{clock(line).replace(' ', 'T')}123456Z stdout F {ecs(line)}",
     "containerd": lambda line: f"{clock(line).replace(' ', 'T')}123456Z stdout F {line}",
-    "cut by containerd": lambda line: "\n".join(
-        f"{clock(line).replace(' ', 'T')}123456Z stdout {tag} {part}"
-        for tag, part in (("P", line[:700]), ("P", line[700:900]), ("F", line[900:]))
-    ),
-    "cut by Docker": lambda line: docker(line[:700]).replace("\\n", "") + "\n" + docker(line[700:]),
-    "cut by Docker within ECS": lambda line: (
-        docker(ecs(line)[:500]).replace("\\n", "") + "\n" + docker(ecs(line)[500:])
-    ),
-    "cut, in Fluent Bit": lambda line: "\n".join(
-        json.dumps({"time": "2026-11-26T11:15:59Z", "stream": "stdout", "_p": tag, "log": part})
-        for tag, part in (("P", line[:700]), ("F", line[700:]))
-    ),
     "yyyy/MM/dd": dated("%Y/%m/%d %H:%M:%S.MS"),
     "log4j's DATE": in_words,
     "COMPACT": dated("%Y%m%d%H%M%SMS"),
     "ISO8601_BASIC": dated("%Y%m%dT%H%M%S,MS"),
     "ISO8601": dated("%Y-%m-%dT%H:%M:%S,MS"),
     "UNIX_MILLIS": lambda line: f"{int(instant(line).timestamp() * 1000)} DEBUG {message(line)}",
-    "a zone's name": lambda line: (
-        f"{instant(line) + timedelta(hours=1):%Y-%m-%d %H:%M:%S},718 CET DEBUG {message(line)}"
-    ),
     "an offset": lambda line: f"{instant(line) + timedelta(hours=1):%Y-%m-%d %H:%M:%S},718 GMT+01:00 {message(line)}",
 }
 
 
 def write(file: Path, layout: str) -> Path:
     lines = [LAYOUTS[layout](line) for line in PLAIN]
-    if layout.startswith("cut by Docker"):
-        lines.append(docker("[2026-11-26 11:15:30,000] INFO Rolled (kafka.log)"))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(f"{line}\n" for line in lines))
     return file
@@ -155,43 +138,26 @@ def test_every_layout_says_the_same_on_spark(spark, tmp_path):
         assert rows(usage.filter(pa.compute.field("broker") == number)) == RIGHT, layout
 
 
-def test_parts_of_a_line_in_two_batches(tmp_path, monkeypatch):
-    """The longest lines were those of the largest requests, and each was lost where a block ended."""
-    for layout, size in (("cut by containerd", 500), ("cut by Docker", 3000)):
-        monkeypatch.setattr(log_files, "_CHUNK", size)
-        read = kn.usage.requests(write(tmp_path / layout, layout), broker=1, tz="UTC")
-        assert (rows(kn.usage.usage(read)), read.counts.requests) == (RIGHT, len(PLAIN)), layout
+PARTS = {
+    "containerd": lambda line: [f"2026-11-26T11:15:22Z stdout {tag} {part}" for tag, part in halves(line)],
+    "Fluent Bit": lambda line: [json.dumps({"stream": "stdout", "_p": tag, "log": part}) for tag, part in halves(line)],
+}
 
 
-def test_a_part_without_its_end_says_so(tmp_path):
-    """The JSON was broken, it said; a file of the runtime's had been rolled."""
-    cut = LAYOUTS["cut by containerd"](PLAIN[0]).splitlines()
-    (tmp_path / "request.log").write_text("\n".join([cut[0], *cut, cut[0]]))
+def halves(line: str) -> list[tuple[str, str]]:
+    return [("P", line[:700]), ("F", line[700:])]
+
+
+@pytest.mark.parametrize("runtime", PARTS)
+def test_a_line_that_was_cut_says_so(tmp_path, runtime):
+    """The JSON was broken, it said; the runtime had cut the line at 16 kB."""
+    (tmp_path / "request.log").write_text("\n".join([PLAIN[1], *PARTS[runtime](PLAIN[0])]))
     read = kn.usage.requests(tmp_path, broker=1, tz="UTC")
-    assert (read.counts.requests, read.counts.quarantined) == (1, {request_rows.CUT: 2})
-    (tmp_path / "request.log").write_text(f"{cut[0]}\n{cut[0]}\n")
+    assert (read.counts.requests, read.counts.quarantined) == (1, {request_rows.CUT: 1, request_rows.NOT_KAFKA: 1})
+    (tmp_path / "request.log").write_text("\n".join(PARTS[runtime](PLAIN[0])))
     with pytest.raises(kn.Invalid, match="can be read: cut by the container runtime") as raised:
         kn.usage.requests(tmp_path, broker=1, tz="UTC")
-    assert raised.value.hint == "Give the runtime's own file, in which the parts follow each other."
-
-
-@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name.startswith("cut")])
-def test_lines_in_no_order_are_not_joined(layout):
-    """Rows of a table came in any order, and one client's request got the end of another's."""
-    lines = LAYOUTS[layout](PLAIN[0]).splitlines()
-    batch = pa.record_batch({"path": ["p"] * len(lines), "line": lines})
-    reader = LogReader(OneBroker(1), "UTC", INTER_BROKER)
-    (read,) = spark_lines.rows_of_batches((reader, ("fault",), request_rows.ALL, False), [batch])
-    assert read["fault"].to_pylist() == [request_rows.CUT] + [request_rows.NOT_KAFKA] * (len(lines) - 1)
-
-
-def test_streams_of_a_container_are_not_mixed(tmp_path):
-    """A line of stderr stood between the parts, and both were lost."""
-    first, second, last = LAYOUTS["cut by containerd"](PLAIN[0]).splitlines()
-    between = second.replace("stdout", "stderr")
-    (tmp_path / "request.log").write_text("\n".join([first, between, second, last]))
-    read = kn.usage.requests(tmp_path, broker=1, tz="UTC")
-    assert (read.counts.requests, read.counts.quarantined) == (1, {request_rows.NOT_KAFKA: 1})
+    assert "`kubectl logs`" in raised.value.hint
 
 
 def test_several_lines_in_one_object_are_told(tmp_path):
@@ -239,9 +205,10 @@ def read_at(folder: Path, written: str, tz: str | None) -> kn.usage.Requests:
 
 
 ZONES = {
-    "the name wins over tz": ("2026-11-26 11:15:22,718 CET", "UTC", "10:15:22"),
-    "in brackets": ("[2026-07-26 11:15:22,718 CEST]", "UTC", "09:15:22"),
-    "a word is no zone": ("2026-11-26 11:15:22,718 KAFKA", "UTC", "11:15:22"),
+    "the zone's own": ("2026-11-26 11:15:22,718 CET", "Europe/Berlin", "10:15:22"),
+    "in brackets": ("[2026-07-26 11:15:22,718 CEST]", "Europe/Berlin", "09:15:22"),
+    "a level is no zone": ("2026-11-26 11:15:22,718 INFO", "UTC", "11:15:22"),
+    "UTC": ("2026-11-26 11:15:22,718 UTC", "Europe/Berlin", "11:15:22"),
     "of several zones, that of tz": ("2026-11-26 11:15:22,718 CST", "Asia/Shanghai", "03:15:22"),
     "the other of them": ("2026-11-26 11:15:22,718 CST", "America/Chicago", "17:15:22"),
 }
@@ -255,7 +222,8 @@ def test_the_name_of_a_zone_counts(tmp_path, written, tz, meant):
 
 
 UNCLEAR = {
-    "of several zones": ("2026-11-26 11:15:22,718 CST", request_rows.OTHER_ZONE),
+    "a name that tz has not": ("2026-11-26 11:15:22,718 CET", request_rows.OTHER_ZONE),
+    "a word": ("2026-11-26 11:15:22,718 KAFKA", request_rows.OTHER_ZONE),
     "another place than tz": ("2026-11-26 11:15:22,718 Europe/Berlin", request_rows.OTHER_ZONE),
     "ABSOLUTE": ("11:15:22,718", request_rows.NO_DATE),
     "a day or a month": ("11/02/2026 11:15:22,718", request_rows.NO_DATE),
@@ -290,7 +258,7 @@ HOSTILE = {
 
 def test_objects_of_strangers_take_no_other_line_with_them():
     """One object of another program's, and a file of a million lines was not read."""
-    reader = LogReader(OneBroker(1), "UTC", INTER_BROKER)
+    reader = LogReader(1, "UTC", INTER_BROKER)
     lines = [docker(PLAIN[0]), *HOSTILE.values(), ecs(PLAIN[1])]
     read = reader.rows(pa.array(["p"] * len(lines)), pa.array(lines))
     assert [fault is None for fault in read["fault"].to_pylist()] == [True, *[False] * len(HOSTILE), True]

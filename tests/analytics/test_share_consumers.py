@@ -1,16 +1,13 @@
-"""Share consumers: the request log tells how long they were throttled, and no bytes. Those are unknown, never 0, or an
-estimate: the records that were acquired by the mean size of the topic's records."""
+"""Share consumers: the request log tells how long they were throttled, and no bytes. Those are unknown, never 0."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow.compute as pc
 import pytest
 from confluent_kafka import Producer
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
@@ -22,7 +19,7 @@ from kadmin_nb.frames.spark import to_spark
 from kadmin_nb.jars import find_jars
 from kadmin_nb.java import find_java
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.usage.arithmetic import RECORD_BYTES, SHARE_BYTES, SHARE_ESTIMATE
+from kadmin_nb.usage.arithmetic import RECORD_BYTES, SHARE_BYTES
 from kadmin_nb.usage.near_and_top import near
 from tests.dangerous_plans import applied
 from tests.logged_requests import requests_of
@@ -117,42 +114,6 @@ def test_a_throttled_share_consumer_is_seen(log, cluster):
     assert f"{FETCHED} of client-id={CLIENT} (100 kB/s)" in why._title()
 
 
-@pytest.mark.broker
-@pytest.mark.spark
-def test_the_bytes_of_a_share_consumer_are_estimated(log, cluster, spark):
-    """It was throttled at its limit, and nobody could tell how much it read."""
-    sizes = kn.usage.record_sizes(cluster, "shared")
-    (size,) = sizes
-    assert (size["records"], 1_000 < size["mean_bytes"] < 1_100) == (3_000, True)
-    offset = datetime.now().astimezone().strftime("%z")
-    how = {"broker": 1, "tz": f"{offset[:3]}:{offset[3:]}", "record_sizes": sizes}
-    here, there = kn.usage.requests(log, **how), kn.usage.requests(log, spark=spark, **how)
-    assert here.counts.unsized == there.counts.unsized
-    shares = here.frame.filter(pc.equal(here.frame["api"], "SHARE_FETCH"))
-    assert sum(shares["bytes_out"].to_pylist()) == pytest.approx(size["mean_bytes"] * acquired(log), rel=1e-3)
-    usage = kn.usage.usage(here)
-    rows = [row for row in usage.to_pylist() if (row["client_id"], row["key"]) == (CLIENT, FETCHED)]
-    assert {row["source"] for row in rows} == {SHARE_ESTIMATE}
-    assert sum(row["value"] for row in rows) == sum(shares["bytes_out"].to_pylist())
-    on_spark = kn.usage.usage(there).toArrow().cast(usage.schema).to_pylist()
-    assert [row for row in on_spark if (row["client_id"], row["key"]) == (CLIENT, FETCHED)] == rows
-    (brake,) = cluster.quotas.why(user="ANONYMOUS", client_id=CLIENT, usage=usage).brakes.findings
-    assert (brake.code, brake.target.get("client-id")) == ("share-group", CLIENT)
-    assert kn.usage.top(usage).to_arrow()["mean"].null_count == 0
-
-
-def acquired(log: Path) -> int:
-    """The records that the share consumer got, by the log itself."""
-    topics = [
-        topic
-        for one in requests_of(CLIENT, log)
-        if one["requestHeader"]["requestApiKeyName"] == "SHARE_FETCH"
-        for topic in one["response"]["responses"]
-    ]
-    batches = [batch for topic in topics for part in topic["partitions"] for batch in part["acquiredRecords"]]
-    return sum(batch["lastOffset"] - batch["firstOffset"] + 1 for batch in batches)
-
-
 def used(at: float, value: float | None, client_id: str = "app", **rest: object) -> dict[str, object]:
     """A row of USAGE: a window of a second, `at` seconds past noon."""
     start = NOON + timedelta(seconds=at)
@@ -178,82 +139,6 @@ def test_share_fetches_are_a_row_of_their_own(spark, engine):
     values = {key: (row["value"], row["throttle_ms"]) for key, row in rows.items()}
     assert values == {(FETCHED, False): (50.0, 0.0), (FETCHED, True): (None, 700.0), (REQUESTS, False): (0.3, 3.0)}
     assert rows[FETCHED, False]["source"] == RECORD_BYTES
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("engine", ["arrow", "spark"])
-def test_a_window_with_one_unknown_answer_is_unknown(spark, engine):
-    """Half of what it read was taken for all of it."""
-    same = {"broker": 1, "user": "u", "connection": "x", "correlation_id": 1, "api": "SHARE_FETCH", "time": NOON}
-    frame = schemas.table(
-        schemas.REQUESTS,
-        [
-            {**same, "client_id": "known", "bytes_out": 70, "throttle_ms": 5.0},
-            {**same, "client_id": "known", "bytes_out": 0},
-            {**same, "client_id": "half", "bytes_out": 70},
-            {**same, "client_id": "half", "throttle_ms": 9.0},
-        ],
-    )
-    usage = kn.usage.usage(frame) if engine == "arrow" else kn.usage.usage(to_spark(frame, spark)).toArrow()
-    rows = [row for row in usage.to_pylist() if row["key"] == FETCHED]
-    assert sorted((row["client_id"], row["value"], row["throttle_ms"], row["source"]) for row in rows) == [
-        ("half", None, 9.0, SHARE_BYTES),
-        ("known", 70.0, 5.0, SHARE_ESTIMATE),
-    ]
-
-
-ID = "aZUdOjVqSk-0GB7tbPcNcw"
-
-
-def share_fetch(*topics: tuple[object, list[tuple[object, object]]], response: bool = True) -> str:
-    """A line of a SHARE_FETCH whose answer has these batches of these topics."""
-    answered = [
-        {
-            "topicId": name,
-            "partitions": [
-                {"partitionIndex": 0, "records": "", "acquiredRecords": [{"firstOffset": first, "lastOffset": last}]}
-                for first, last in batches
-            ],
-        }
-        for name, batches in topics
-    ]
-    document = {
-        "requestHeader": {"requestApiKeyName": "SHARE_FETCH", "clientId": "c", "correlationId": 1},
-        "request": {"groupId": "g"},
-        "response": {"responses": answered} if response else "",
-        "connection": "127.0.0.1:9092-127.0.0.1:40000-0-1",
-        "principal": "User:u",
-        "listener": "PLAINTEXT",
-        "localTimeMs": 1.0,
-    }
-    text = json.dumps(document, separators=(",", ":"))
-    return f"[2026-11-25 12:00:00,000] DEBUG Completed request:{text} (kafka.request.logger)"
-
-
-@pytest.mark.parametrize(
-    ("line", "estimated"),
-    [
-        (share_fetch((ID, [(0, 9), (20, 20)])), 1_105),
-        (share_fetch((ID, [(0, 9)]), (ID, [(5, 6)])), 1_206),
-        (share_fetch(), 0),
-        (share_fetch(("another", [])), 0),
-        (share_fetch((ID, [(0, 9)]), ("another", [(0, 9)])), None),
-        (share_fetch((ID, [(None, 9)])), None),
-        (share_fetch((ID, [(0, "9")])), None),
-        (share_fetch((ID, [(0, 2**63 - 1)])), None),
-        (share_fetch((ID, [(9, 0)])), None),
-        (share_fetch((None, [(0, 9)])), None),
-        (share_fetch(response=False), None),
-    ],
-)
-def test_an_estimate_is_of_all_records_or_unknown(line, estimated, tmp_path):
-    """An answer whose topic nobody knew counted as nothing."""
-    log = tmp_path / "request.log"
-    log.write_text(f"{share_fetch((ID, [(0, 0)]))}\n{line}\n")
-    row = {"topic": "t", "topic_id": ID, "records": 1, "bytes": 1, "mean_bytes": 100.49}
-    sizes = schemas.table(schemas.RECORD_SIZES, [row])
-    frame = kn.usage.requests(log, broker=1, tz="UTC", record_sizes=sizes, dedupe=False).frame
-    assert frame["bytes_out"].to_pylist() == [100, estimated]
 
 
 @pytest.mark.spark

@@ -189,17 +189,6 @@ def test_a_source_that_cannot_be_read_is_one_part(cluster, tmp_path):
     assert found["kadmin_nb_up",] == 1
 
 
-def test_a_brokers_own_measure_stands_beside_ours(cluster, user):
-    """KIP-1373 said 25 %, and we said 50 %."""
-    sample = {"time": NOON, "broker": 1, "type": "Produce", "user": user, "client_id": None}
-    values = {"byte-rate": 5e5, "throttle-time": 0.0, "quota-utilization": 25.0}
-    metrics = schemas.table(schemas.METRICS, [{**sample, "name": name, "value": v} for name, v in values.items()])
-    found = series(cluster.metrics(metrics, most=150))
-    assert found["kadmin_nb_utilisation_ratio", "1", "USER", KEY, user] == 0.5
-    assert found["kadmin_nb_broker_utilisation_ratio", "1", "USER", KEY, user] == 0.25
-    assert found["kadmin_nb_findings", "utilisation-differs", "warning"] == 1
-
-
 def test_a_textfile_is_whole_or_not_there(cluster, tmp_path):
     """node_exporter read half a file."""
     place = tmp_path / "kadmin.prom"

@@ -25,7 +25,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 KEY = "producer_byte_rate"
-FIRING = {"KafkaQuotaNearLimit", "KafkaQuotaThrottled", "KafkaQuotaEnforcedDifferently", "KafkaQuotaDrift"}
+FIRING = {"KafkaQuotaNearLimit", "KafkaQuotaThrottled", "KafkaQuotaDrift"}
 """The alerts for which there is a reason in the cluster of this file; they are pending at once."""
 
 
@@ -68,8 +68,8 @@ def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[WSGIServer]:
 def metrics_now() -> object:
     """METRICS of a bucket near its limit and throttled, with a measure of the broker's own that differs."""
     whose: dict[str, Any] = {"time": datetime.now(UTC), "broker": 1, "user": "board", "client_id": None}
-    produced = {"byte-rate": 9e5, "throttle-time": 540.0, "quota-utilization": 45.0}
-    requested = {"request-time": 45.0, "throttle-time": 0.0, "quota-utilization": 90.0}
+    produced = {"byte-rate": 9e5, "throttle-time": 540.0}
+    requested = {"request-time": 45.0, "throttle-time": 0.0}
     of_types = {"Produce": produced, "Request": requested}
     rows = [
         {**whose, "type": kind, "name": name, "value": value}
