@@ -11,9 +11,6 @@ from ..secrets import Secret
 if TYPE_CHECKING:
     import ssl
 
-TOKEN_TIMEOUT = 10.0
-"""Seconds that a token server may take where nobody says."""
-
 
 @dataclass(frozen=True, slots=True)
 class PemFiles:
@@ -39,18 +36,14 @@ class PemFiles:
 class TokenEndpoint:
     """A token server, and the client credentials that it wants (RFC 6749, 4.4).
 
-    With `only_ca_file` the machine's own authorities are not trusted beside those of the PEM file.
-    `encodes_credentials` writes them as RFC 6749 does, not as most servers read them.
+    `ca_file` has authorities that are trusted beside the machine's own.
     """
 
     url: str
     client_id: str
     client_secret: Secret
     scope: str | None = None
-    encodes_credentials: bool = False
-    pem: PemFiles = PemFiles()
-    only_ca_file: bool = False
-    timeout: float = TOKEN_TIMEOUT
+    ca_file: str | None = None
 
     def __str__(self) -> str:
         """The address without its query."""
@@ -65,17 +58,6 @@ class TokenFile:
 
     def __str__(self) -> str:
         return self.path
-
-
-@dataclass(frozen=True, slots=True)
-class UnsecuredToken:
-    """Claims without a signature: Kafka's own default, for tests."""
-
-    claims: tuple[tuple[str, str], ...]
-    lifetime: float
-
-    def __str__(self) -> str:
-        return "the unsecured token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +81,7 @@ class AwsSigner:
 class TokenLogin:
     """An OAUTHBEARER login: the source of its tokens, and the extensions that are sent with each."""
 
-    source: TokenEndpoint | TokenFile | UnsecuredToken | AwsSigner
+    source: TokenEndpoint | TokenFile | AwsSigner
     extensions: tuple[tuple[str, str], ...] = ()
 
 

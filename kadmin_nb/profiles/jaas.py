@@ -7,22 +7,19 @@ The words are those of Java's StreamTokenizer as Kafka's JaasConfig sets it up. 
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import urllib.parse
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from .. import web
 from ..errors import Unsupported, UsageError
-from ..model.connection_settings import TOKEN_TIMEOUT, AwsSigner, TokenEndpoint, TokenFile, TokenLogin, UnsecuredToken
+from ..model.connection_settings import AwsSigner, TokenEndpoint, TokenFile, TokenLogin
 from ..model.java_text import trimmed
-from ..secrets import Secret
-from . import pem
-from .java_keys import KERBEROS_SERVICE, class_name
-from .java_properties import Entries, Login
+from ..secrets import Secret, is_secret_name
+from .java_properties import CREDENTIALS, SCOPE, URL, Entries, Login, class_name
 
 PACKAGE = "org.apache.kafka.common.security"
 MODULES = {
@@ -37,28 +34,45 @@ MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """A login module by the kind of mechanism that it is for; `at` names its place in errors.
-
-    An option after a value without quotes is `doubtful`: in `password=a b=c` its name may be part of a password.
-    """
+    """A login module by the kind of mechanism that it is for; `at` names its place in errors."""
 
     kind: str
     options: Mapping[str, str] = field(repr=False)
     at: str
-    doubtful: frozenset[str] = field(default=frozenset(), repr=False)
 
-    def refuse_other_options(self, others: Iterable[str], supported: str) -> None:
-        """Refuse the first of these options, by its name: that is not a secret, unless it is doubtful.
+    def without_effect(self) -> list[str]:
+        """The names of the options that are passed over, such as `user_alice`, which is a broker's."""
+        passed_over = (name for name in self.options if not name.startswith(_OPTIONS[self.kind]))
+        return [f"{name} in sasl.jaas.config" for name in sorted(passed_over)]
+
+    def password_login(self) -> Login:
+        """The user and the password of a module for PLAIN or SCRAM.
 
         Raises
         ------
         Unsupported
-            There is one.
+            The login is by a delegation token.
+        UsageError
+            No user, or no password.
         """
-        for name in others:
-            shown = "an option after a value without quotes" if name in self.doubtful else name
-            raise Unsupported(f"{self.at} sets {shown}, which is not supported", hint=f"Supported are {supported}.")
+        if self.kind == "SCRAM" and self.options.get("tokenauth", "false").lower() == "true":
+            raise Unsupported(f"{self.at} sets tokenauth, which is refused", hint="Delegation tokens are not read.")
+        missing = [name for name in ("username", "password") if not self.options.get(name)]
+        if missing:
+            raise UsageError(f"{self.at} gives no {' and no '.join(missing)}")
+        return Login(self.options["username"], Secret(self.options["password"]))
 
+
+_SIGNER_OPTIONS = ("awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion")
+_EXTENSION = "extension_"
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "PLAIN": ("username", "password"),
+    "SCRAM": ("username", "password", "tokenauth"),
+    "OAUTHBEARER": ("clientId", "clientSecret", "scope", _EXTENSION),
+    "AWS_MSK_IAM": _SIGNER_OPTIONS,
+    "GSSAPI": ("serviceName", "useTicketCache"),
+}
+"""The beginnings of the options that have an effect. Kerberos' tickets are those of this machine's cache."""
 
 _WORD = r"[A-Za-z_$\u00a0-\U0010ffff][A-Za-z0-9_$.\-\u00a0-\U0010ffff]*"
 _TOKEN = re.compile(
@@ -87,9 +101,9 @@ def parse(text: str, where: str) -> LoginModule:
     flag = next(tokens, _END)
     if flag[0] != "word" or flag[1].lower() != "required":
         raise _malformed(at, "the word after the login module is not 'required'")
-    options, doubtful = _options(tokens, at)
+    options = _options(tokens, at)
     _ends(next(tokens, _END), at)
-    return LoginModule(kind, options, at, doubtful)
+    return LoginModule(kind, options, at)
 
 
 Token = tuple[str, str]
@@ -129,22 +143,19 @@ def _module_kind(module: Token, at: str) -> str:
     raise Unsupported(f"{at} names {name}, which is refused", hint=f"Supported are {supported}; no class is loaded.")
 
 
-def _options(tokens: Iterator[Token], at: str) -> tuple[dict[str, str], frozenset[str]]:
-    """The options before the semicolon, the last of equal names wins; and the names after a value without quotes."""
+def _options(tokens: Iterator[Token], at: str) -> dict[str, str]:
+    """The options before the semicolon, the last of equal names wins."""
     options: dict[str, str] = {}
-    doubtful: set[str] = set()
-    is_quoted = True
     while (token := next(tokens, _END))[0] == "word":
-        sign, value = next(tokens, _END), next(tokens, _END)
-        if sign != ("sign", "=") or value[0] not in ("word", "quoted"):
+        sign, (kind, value) = next(tokens, _END), next(tokens, _END)
+        if sign != ("sign", "=") or kind not in ("word", "quoted"):
             raise _malformed(at, 'an option is not written name="value"')
-        options[token[1]] = value[1]
-        if not is_quoted:
-            doubtful.add(token[1])
-        is_quoted = value[0] == "quoted"
+        if kind == "word" and is_secret_name(token[1]):  # else what follows a blank in it would be taken for a name
+            raise _malformed(at, f"{token[1]} must be in quotes")
+        options[token[1]] = value
     if token != ("sign", ";"):
         raise _malformed(at, "it does not end in ';'")
-    return options, frozenset(doubtful)
+    return options
 
 
 def _ends(token: Token, at: str) -> None:
@@ -156,34 +167,6 @@ def _ends(token: Token, at: str) -> None:
         raise _malformed(at, "there is text after the ';'")
 
 
-def password_login(module: LoginModule) -> Login:
-    """The user and the password of a module for PLAIN or SCRAM.
-
-    Raises
-    ------
-    Unsupported
-        The login is by a delegation token; a name that may be part of a password.
-    UsageError
-        No user, or no password.
-    """
-    options = module.options
-    if module.kind == "SCRAM" and options.get("tokenauth", "false").lower() == "true":
-        raise Unsupported(f"{module.at} sets tokenauth, which is refused", hint="Delegation tokens are not read.")
-    others = [name for name in without_effect(module) if name in module.doubtful and not name.startswith("user_")]
-    module.refuse_other_options(others, 'username="…" and password="…", in quotes')
-    missing = [name for name in ("username", "password") if not options.get(name)]
-    if missing:
-        raise UsageError(f"{module.at} gives no {' and no '.join(missing)}")
-    return Login(options["username"], Secret(options["password"]))
-
-
-def without_effect(module: LoginModule) -> list[str]:
-    """The names of the options that Java's classes pass over, too, such as `user_alice`, which is a broker's."""
-    if module.kind == "AWS_MSK_IAM":
-        return [name for name in module.options if name in _MSK_PASSED_OVER]
-    return sorted(module.options.keys() - {"username", "password"}) if module.kind in ("PLAIN", "SCRAM") else []
-
-
 def _malformed(at: str, problem: str) -> UsageError:
     return UsageError(
         f"{at} is not read: {problem}",
@@ -191,60 +174,17 @@ def _malformed(at: str, problem: str) -> UsageError:
     )
 
 
-_TICKETS = "Tickets come from this machine's cache: run {} before connecting."
-_ELSEWHERE = {
-    "useKeyTab": _TICKETS.format("kinit -kt KEYTAB PRINCIPAL"),
-    "ticketCache": "Name the cache in the environment: KRB5CCNAME=FILE:PATH.",
-    "tryFirstPass": _TICKETS.format("kinit PRINCIPAL"),
-    "useFirstPass": _TICKETS.format("kinit PRINCIPAL"),
-}
-"""Options of Krb5LoginModule by which a Java client gets its ticket in another way."""
-
-
-def kerberos_service_name(entries: Entries, module: LoginModule | None) -> str:
-    """The name of the brokers' service, `kafka` of `kafka/broker-1.example.com@EXAMPLE.COM`.
-
-    Raises
-    ------
-    Unsupported
-        An option by which tickets come from elsewhere than the cache.
-    UsageError
-        No name, or two.
-    """
-    options = module.options if module else {}
-    for option, hint in _ELSEWHERE.items():
-        if options.get(option, "false").lower() != "false":
-            raise Unsupported(f"{entries.source}: sasl.jaas.config sets {option}, which is not supported", hint=hint)
-    names = {name for name in (options.get("serviceName"), entries.text(KERBEROS_SERVICE)) if name}
-    if len(names) > 1:
-        raise UsageError(
-            f"{entries.source}: serviceName in sasl.jaas.config and {KERBEROS_SERVICE} are different names"
-        )
-    if not names:
-        raise UsageError(f"{entries.source}: GSSAPI needs the name of the brokers' service",
-                         hint=f"{KERBEROS_SERVICE}=kafka is usual.")  # fmt: skip
-    return names.pop()
-
-
-_SIGNER_OPTIONS = ("awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion")
-_MSK_PASSED_OVER = ("awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs")
 _HOST = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:")
 
 
-def msk_login(entries: Entries, module: LoginModule | None) -> TokenLogin:
+def msk_login(entries: Entries, options: Mapping[str, str]) -> TokenLogin:
     """Tokens that the credentials of AWS sign, for the region that they are for.
 
     Raises
     ------
-    Unsupported
-        An option that the signer does not have, by its name.
     UsageError
         No region is named.
     """
-    options = module.options if module else {}
-    if module:
-        others = [name for name in options if name not in (*_SIGNER_OPTIONS, *_MSK_PASSED_OVER)]
-        module.refuse_other_options(others, ", ".join(_SIGNER_OPTIONS))
     return TokenLogin(AwsSigner(_region(entries), *(options.get(name) for name in _SIGNER_OPTIONS)))
 
 
@@ -258,13 +198,7 @@ def _region(entries: Entries) -> str:
     return region
 
 
-URL = "sasl.oauthbearer.token.endpoint.url"
-_CREDENTIALS = "sasl.oauthbearer.client.credentials"
-_JAAS_OPTIONS = ("clientId", "clientSecret", "scope")
-_EXTENSION, _CLAIM, _LIFETIME = "extension_", "unsecuredLoginStringClaim_", "unsecuredLoginLifetimeSeconds"
-
-
-def token_login(entries: Entries, module: LoginModule | None, ca_file: str | None) -> TokenLogin:
+def token_login(entries: Entries, options: Mapping[str, str], ca_file: str | None) -> TokenLogin:
     """The source of tokens that `entries` name; `ca_file` are the authorities that brokers are trusted by.
 
     Java loads the classes that a file names; here their names only say which source is meant, and any other is refused.
@@ -272,82 +206,42 @@ def token_login(entries: Entries, module: LoginModule | None, ca_file: str | Non
     Raises
     ------
     Unsupported
-        An option, a class or an address that is refused, by its name.
+        The client's secret would be sent in the clear.
     UsageError
         Something is missing, or nonsense.
     """
-    options = module.options if module else {}
-    if module:
-        known, beginnings = (*_JAAS_OPTIONS, _LIFETIME), (_EXTENSION, _CLAIM, "ssl.")
-        others = [name for name in options if name not in known and not name.startswith(beginnings)]
-        supported = f"{', '.join(_JAAS_OPTIONS)}, {_EXTENSION}…, ssl.…, {_CLAIM}… and {_LIFETIME}"
-        module.refuse_other_options(others, supported)
-    extensions = tuple((name, value) for name, value in _below(_EXTENSION, options).items())
+    extensions = tuple(
+        (name.removeprefix(_EXTENSION), value) for name, value in options.items() if name.startswith(_EXTENSION)
+    )
     url = entries.text(URL)
     if not url:
-        return TokenLogin(_unsecured(options, entries), extensions)
+        raise UsageError(f"{entries.source}: OAUTHBEARER needs {URL}",
+                         hint="The https:// address of a token server, or file:///… of a token's file.")  # fmt: skip
     try:
-        parts = urllib.parse.urlsplit(url) if url.lower().startswith("file:") else web.parts_of(url)
+        is_file = url.lower().startswith("file:///")
+        parts = urllib.parse.urlsplit(url) if is_file else web.parts_of(url)
+        if not is_file and (parts.username is not None or not parts.hostname or parts.scheme not in ("http", "https")):
+            raise ValueError
     except ValueError:
-        raise _not_an_address(entries) from None
-    if parts.scheme == "file":
-        if parts.netloc not in ("", "localhost"):
-            raise UsageError(f"{entries.source}: {URL} names a file of another machine", hint="Write file:///a/path.")
+        message = f"{entries.source}: {URL} is not an https:// address without a login, nor file:///…"
+        raise UsageError(message) from None
+    if is_file:
         return TokenLogin(TokenFile(urllib.request.url2pathname(parts.path)), extensions)
-    _check_url(parts, entries)
+    if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        raise Unsupported(f"{entries.source}: {URL} is http://, which would send the client's secret in the clear",
+                          hint="Write https://; http:// is for a token server on this machine.")  # fmt: skip
     return TokenLogin(_endpoint(url, entries, options, ca_file), extensions)
 
 
-def _below(prefix: str, options: Mapping[str, str]) -> dict[str, str]:
-    return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}
-
-
-def _unsecured(options: Mapping[str, str], entries: Entries) -> UnsecuredToken:
-    claims = _below(_CLAIM, options)
-    if not claims:
-        raise UsageError(f"{entries.source}: OAUTHBEARER needs {URL}",
-                         hint="The https:// address of a token server, or file:///… of a token's file.")  # fmt: skip
-    lifetime = options.get(_LIFETIME, "3600")
-    if not lifetime.isdecimal():
-        raise UsageError(f"{entries.source}: {_LIFETIME} is not a number of seconds")
-    return UnsecuredToken(tuple(sorted(claims.items())), float(lifetime))
-
-
-def _check_url(parts: urllib.parse.SplitResult, entries: Entries) -> None:
-    if parts.username is not None or not parts.hostname or parts.scheme not in ("http", "https"):
-        raise _not_an_address(entries)
-    try:
-        is_loopback = ipaddress.ip_address(parts.hostname).is_loopback
-    except ValueError:
-        is_loopback = parts.hostname == "localhost"
-    if parts.scheme == "http" and not is_loopback:
-        raise Unsupported(f"{entries.source}: {URL} is http://, which would send the client's secret in the clear",
-                          hint="Write https://; http:// is for a token server on this machine.")  # fmt: skip
-
-
-def _not_an_address(entries: Entries) -> UsageError:
-    return UsageError(f"{entries.source}: {URL} is not an https:// address without a login, nor file:///…")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def _endpoint(url: str, entries: Entries, options: Mapping[str, str], ca_file: str | None) -> TokenEndpoint:
     """The keys win over the options of JAAS, as in Java."""
-    client_id = entries.text(f"{_CREDENTIALS}.client.id") or options.get("clientId")
-    secret = entries.text(f"{_CREDENTIALS}.client.secret") or options.get("clientSecret")
+    client_id = entries.text(f"{CREDENTIALS}.client.id") or options.get("clientId")
+    secret = entries.text(f"{CREDENTIALS}.client.secret") or options.get("clientSecret")
     if not client_id or not secret:
-        lacking = " and no ".join(word for word, value in (("id", client_id), ("secret", secret)) if not value)
-        raise UsageError(f"{entries.source}: OAUTHBEARER has no {lacking} of a client for the token server",
-                         hint=f"{_CREDENTIALS}.client.id and .client.secret, or clientId and clientSecret in "
+        raise UsageError(f"{entries.source}: OAUTHBEARER has no id or no secret of a client for the token server",
+                         hint=f"{CREDENTIALS}.client.id and .client.secret, or clientId and clientSecret in "
                               "sasl.jaas.config.")  # fmt: skip
-    own = Entries({name: Secret(value) for name, value in options.items() if name.startswith("ssl.")}, entries.source)
-    stores = pem.stores(own)
-    timeouts = "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms"
-    return TokenEndpoint(
-        url,
-        client_id,
-        Secret(secret),
-        entries.text("sasl.oauthbearer.scope") or options.get("scope"),
-        encodes_credentials=(entries.text("sasl.oauthbearer.header.urlencode") or "").lower() == "true",
-        pem=replace(stores, ca_file=stores.ca_file or ca_file),
-        only_ca_file=stores.ca_file is not None,
-        timeout=sum(entries.seconds(key) or TOKEN_TIMEOUT / len(timeouts) for key in timeouts),
-    )
+    return TokenEndpoint(url, client_id, Secret(secret), entries.text(SCOPE) or options.get("scope"), ca_file)

@@ -1,16 +1,104 @@
-"""A Java client's `.properties` file, read in place as Java reads it."""
+"""A Java client's `.properties` file, read in place as Java reads it, and the keys that count in it.
+
+Every other key of Kafka's clients changes how a Java client waits, batches or counts, never whom it trusts or who it
+is: it is passed over and noted, as Java passes over a key that it does not know. `tests/connections` holds the keys
+against Kafka's jars.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import documents, files
-from ..errors import UsageError
+from ..errors import Unsupported, UsageError
+from ..hints import nearest
 from ..model.java_text import trimmed
-from ..secrets import Secret, revealed
-from . import java_keys
+from ..secrets import Secret, is_secret_name, revealed
+
+_CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
+
+
+def is_secret(key: str) -> bool:
+    """True if the value of a client's key is a secret; certificates, which Kafka hides, are shown to whoever asks."""
+    return is_secret_name(key) and key not in _CERTIFICATES
+
+
+HANDLER, _JWT = "sasl.login.callback.handler.class", "sasl.oauthbearer.jwt"
+_PACKAGE, _MSK = "org.apache.kafka.common.security.oauthbearer", "software.amazon.msk.auth.iam"
+MSK_HANDLER = f"{_MSK}.IAMOAuthBearerLoginCallbackHandler"
+CLASSES = {
+    HANDLER: (
+        f"{_PACKAGE}.OAuthBearerLoginCallbackHandler",
+        f"{_PACKAGE}.secured.OAuthBearerLoginCallbackHandler",
+        MSK_HANDLER,
+    ),
+    f"{_JWT}.retriever.class": tuple(
+        f"{_PACKAGE}.{kind}JwtRetriever" for kind in ("Default", "ClientCredentials", "File")
+    ),
+    f"{_JWT}.validator.class": tuple(f"{_PACKAGE}.{kind}JwtValidator" for kind in ("Default", "Client")),
+    "sasl.client.callback.handler.class": (f"{_MSK}.IAMClientCallbackHandler", MSK_HANDLER),
+}
+"""The keys that make a Java client load a class, with the classes that are understood by their names."""
+
+_SHADED = re.compile(r"^(kafkashaded\.(?=org\.apache\.kafka\.)|shadedmskiam\.(?=software\.amazon\.msk\.))")
+
+
+def class_name(name: str) -> str:
+    """The name of a class without the prefix under which Databricks ships Kafka's and Amazon's libraries."""
+    return _SHADED.sub("", name)
+
+
+KERBEROS_SERVICE = "sasl.kerberos.service.name"
+URL, CREDENTIALS, SCOPE = (f"sasl.oauthbearer.{name}" for name in ("token.endpoint.url", "client.credentials", "scope"))
+
+USED = frozenset({
+    *CLASSES, *_CERTIFICATES, KERBEROS_SERVICE, URL, SCOPE, f"{CREDENTIALS}.client.id", f"{CREDENTIALS}.client.secret",
+    "bootstrap.servers", "client.id", "default.api.timeout.ms", "sasl.jaas.config", "sasl.mechanism",
+    "security.protocol", "ssl.endpoint.identification.algorithm", "ssl.key.password", "ssl.keystore.key",
+    "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type", "ssl.truststore.location",
+    "ssl.truststore.password", "ssl.truststore.type",
+})  # fmt: skip
+"""The keys that count."""
+
+REFUSED = (
+    "bootstrap.controllers", "config.providers", "interceptor.classes", "metric.reporters", "sasl.kerberos.kinit.cmd",
+    "sasl.login.class", "sasl.oauthbearer.assertion", "security.providers", "ssl.cipher.suites",
+    "ssl.engine.factory.class", "ssl.provider", "ssl.secure.random.implementation",
+)  # fmt: skip
+"""The keys that would change who is trusted, or run code, and all below them (`config.providers.x.class`)."""
+
+LOGIN = 'A Java file has them in sasl.jaas.config, a profile as username and password = "env:NAME".'
+_MISSPELT = 0.85
+"""The likeness to a key that counts from which a key is a misspelling: security.protocl would connect in the clear."""
+
+_LIKE_A_KEY = re.compile(r"(?=.{1,60}\Z)[a-z][a-z0-9_-]*(\.[a-z0-9_-]+)*")
+"""Anything else may be a torn line, of a private key say, and is not repeated."""
+
+
+def refuse_wrong_key(key: str, where: str, also: Iterable[str] = ()) -> None:
+    """Pass a key that counts, is one of `also`, or is another program's; `where` names its place in errors.
+
+    Raises
+    ------
+    Unsupported
+        A real key that matters and that we do not honour.
+    UsageError
+        It is nearly a key that counts, or does not look like a key.
+    """
+    if any(key == name or key.startswith(f"{name}.") for name in REFUSED):
+        raise Unsupported(
+            f"{where}: {key} is refused: it loads code, or changes who is trusted, in a way that is not followed here",
+            hint=f"Remove {key}, or use another file.",
+        )
+    if key in USED or key in also:
+        return
+    if not _LIKE_A_KEY.fullmatch(key):
+        raise UsageError(f"{where}: unknown Kafka client property left of the first '='")
+    if near := nearest(key, sorted({*USED, *also}), likeness=_MISSPELT):
+        raise UsageError(f"{where}: unknown Kafka client property {key}", hint=f"Did you mean {near}?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +135,6 @@ class Entries:
         text = revealed(self.values.get(key))
         return None if text is None else trimmed(text)
 
-    def seconds(self, key: str) -> float | None:
-        """The seconds of a key in milliseconds; None where it is missing or blank.
-
-        Raises
-        ------
-        UsageError
-            Nonsense, or 0.
-        """
-        text = self.text(key)
-        if not text:
-            return None
-        if not text.isdecimal() or int(text) == 0:
-            raise UsageError(f"{self.source}: {key} is not a number of milliseconds above 0")
-        return int(text) / 1000
-
 
 MAX_PROPERTIES_BYTES = 1 << 18
 """Bytes. A chain of PEM certificates has ten thousand."""
@@ -78,24 +151,13 @@ def parse_properties(path: Path) -> Entries:
     Raises
     ------
     NotFound, UsageError, Unsupported
-        No file, not a properties file, that of a broker, a misspelt key, a key that is refused.
+        No file, not a properties file, a misspelt key, a key that is refused.
     """
     values: dict[str, str | Secret] = {}
-    pairs = [*_pairs(path)]
-    _refuse_file_of_broker(path, {key for _, key, _ in pairs})
-    for line, key, value in pairs:
-        java_keys.refuse_misspelt_key(key, f"{path} line {line}")
-        values[key] = Secret(value) if java_keys.is_secret(key) else value
+    for line, key, value in _pairs(path):
+        refuse_wrong_key(key, f"{path} line {line}")
+        values[key] = Secret(value) if is_secret(key) else value
     return Entries(values, str(path))
-
-
-def _refuse_file_of_broker(path: Path, keys: Collection[str]) -> None:
-    own = [key for key in java_keys.BROKER_KEYS if key in keys]
-    if own and "bootstrap.servers" not in keys:
-        raise UsageError(
-            f"{path} has the settings of a broker ({', '.join(own)}), not those of a client",
-            hint="A client's file has bootstrap.servers, and security.protocol and sasl.* of the listener it uses.",
-        )
 
 
 def read_properties(path: Path) -> dict[str, str]:
@@ -111,18 +173,13 @@ def read_properties(path: Path) -> dict[str, str]:
 
 def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line number, key and value, one after the other."""
-    text = _properties_text(path)
-    try:
-        yield from documents.from_properties(text)
-    except ValueError as error:
-        raise UsageError(f"{path}, {error}") from None
-
-
-def _properties_text(path: Path) -> str:
     content = files.without_mark(files.read(path, _WHAT, MAX_PROPERTIES_BYTES))
     files.refuse_strange_format(content, str(path), _WHAT)
     if b"\0" in content:
         raise UsageError(f"{path} is not text, so it cannot be {_WHAT}")
     if content.count(b"\\\n") + content.count(b"\\\r") > CONTINUED:
         raise UsageError(f"{path} has more than {CONTINUED:,} continued lines, so it cannot be {_WHAT}")
-    return content.decode("latin-1")
+    try:
+        yield from documents.from_properties(content.decode("latin-1"))
+    except ValueError as error:
+        raise UsageError(f"{path}, {error}") from None

@@ -1,7 +1,7 @@
 """Stores of a Java client, PKCS12 and JKS, read in memory.
 
 Since Java 9 `keytool` writes PKCS12 whatever the file is called, and Java reads it under either type, so a store is
-known by its content. A JCEKS store is refused with the line that converts it.
+known by its content. A JCEKS store, and the key of a JKS store, are refused with the line that converts them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import hashlib
 import io
 import secrets
 import shlex
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography import x509
@@ -23,46 +22,29 @@ from .. import files
 from ..errors import KadminError, Unsupported, UsageError
 from ..secrets import Secret
 
-MAGIC = b"\xfe\xed\xfe\xed"
-_VERSION = 2
-_KEY, _TRUSTED = 1, 2
+MAGIC, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
+_VERSION, _TRUSTED = 2, 2
 _HASH_SIZE = 20
-
-_KEY_PROTECTOR, _NO_PARAMETERS = bytes.fromhex("060a2b060104012a02110101"), b"\x05\x00"
-"""The algorithm of a protected key in DER: Sun's KeyProtector, 1.3.6.1.4.1.42.2.17.1.1; a NULL may follow."""
+MAX_STORE_BYTES = 1 << 22
 
 
 class WrongPassword(ValueError):
     """The password is not that of the store."""
 
 
-class WrongKeyPassword(ValueError):
-    """The password is not that of the key."""
+def read_jks(content: bytes, password: str | None) -> list[x509.Certificate]:
+    """The certificates that a JKS store trusts.
 
-
-@dataclass(frozen=True, slots=True)
-class Store:
-    """The entries of a store: a key as PKCS8 in DER, its chain, and the certificates that are trusted."""
-
-    key: bytes | None = field(repr=False)
-    chain: list[x509.Certificate]
-    trusted: list[x509.Certificate]
-
-
-def read_jks(content: bytes, password: str | None, key_password: str | None) -> Store:
-    """The entries of a JKS store; its first key where `key_password` is given.
-
-    Without a password nothing tells that they are whole, as in Java. No library for JKS is maintained (pyjks: last
-    released in 2020, with a C extension). The format is the JDK's own, as its classes JavaKeyStore and KeyProtector in
-    `sun.security.provider` write it: numbers with the high byte first, a SHA-1 of everything at the end, keys under a
-    stream of SHA-1 of password and salt.
+    Without a password nothing tells that they are whole, as in Java. The format is the JDK's own, as its class
+    JavaKeyStore in `sun.security.provider` writes it: numbers with the high byte first, a SHA-1 of everything at the
+    end. No library for it is maintained.
 
     Raises
     ------
-    WrongPassword, WrongKeyPassword
+    WrongPassword
         The password is another's, or the content was changed.
     ValueError
-        It is not a JKS store of version 2.
+        It is not a JKS store of version 2, or holds a key.
     """
     entries, digest = content[:-_HASH_SIZE], content[-_HASH_SIZE:]
     if password is not None and _sha1(password.encode("utf-16-be") + b"Mighty Aphrodite" + entries) != digest:
@@ -70,34 +52,15 @@ def read_jks(content: bytes, password: str | None, key_password: str | None) -> 
     reader = _Reader(entries)
     if reader.take(len(MAGIC)) != MAGIC or reader.number() != _VERSION:
         raise ValueError("not a JKS store of version 2")
-    store = Store(None, [], [])
+    trusted = []
     for _ in range(reader.number()):
-        tag = reader.number()
+        if reader.number() != _TRUSTED:
+            raise ValueError("a JKS store that holds a key")
         reader.block(length_bytes=2)  # its alias
         reader.take(8)  # its date
-        if tag == _TRUSTED:
-            store.trusted.append(reader.certificate())
-        elif tag == _KEY:
-            protected, chain = reader.block(), [reader.certificate() for _ in range(reader.number())]
-            if key_password is not None and store.key is None:
-                store = Store(_unprotected(protected, key_password), chain, store.trusted)
-        else:
-            raise ValueError("an entry of an unknown kind")
-    return store
-
-
-def _unprotected(protected: bytes, password: str) -> bytes:
-    """The key as PKCS8 in DER. Raises WrongKeyPassword, and ValueError where it is protected in another way."""
-    salted = _key_octets(protected)
-    salt, covered, check = salted[:_HASH_SIZE], salted[_HASH_SIZE:-_HASH_SIZE], salted[-_HASH_SIZE:]
-    secret = password.encode("utf-16-be")
-    parts = [_sha1(secret + salt)]
-    while len(parts) * _HASH_SIZE < len(covered):
-        parts.append(_sha1(secret + parts[-1]))
-    key = bytes(a ^ b for a, b in zip(covered, b"".join(parts), strict=False))
-    if _sha1(secret + key) != check:
-        raise WrongKeyPassword
-    return key
+        reader.block(length_bytes=2)  # the name of its format
+        trusted.append(x509.load_der_x509_certificate(reader.block()))
+    return trusted
 
 
 class _Reader:
@@ -121,31 +84,9 @@ class _Reader:
         """The next bytes, after their length."""
         return self.take(self.number(length_bytes))
 
-    def certificate(self) -> x509.Certificate:
-        """The next certificate, after the name of its format."""
-        self.block(length_bytes=2)
-        try:
-            return x509.load_der_x509_certificate(self.block())
-        except x509.InvalidVersion:  # which is no ValueError
-            raise ValueError("a certificate of an unknown version") from None
-
-
-def _key_octets(protected: bytes) -> bytes:
-    """The octets of a protected key, the last element of its DER: a byte 4, their length, and they."""
-    _, algorithm, rest = protected.partition(_KEY_PROTECTOR)
-    octets = rest.removeprefix(_NO_PARAMETERS)
-    if not algorithm or len(octets) < 2:
-        raise ValueError("a key that is protected in another way")
-    is_long = octets[1] & 0x80
-    return octets[2 + (octets[1] & 0x7F if is_long else 0) :]
-
 
 def _sha1(content: bytes) -> bytes:
     return hashlib.sha1(content, usedforsecurity=False).digest()
-
-
-MAX_STORE_BYTES = 1 << 22
-_JCEKS = b"\xce\xce\xce\xce"
 
 
 def trusted_certificates(location: str, password: str | None, store: str) -> str:
@@ -157,26 +98,31 @@ def trusted_certificates(location: str, password: str | None, store: str) -> str
         No such file, a wrong password, no certificate in it, a JCEKS file.
     """
     content = _loaded(location, password, store)
-    certificates = [*content.chain[:1], *content.trusted]
+    if isinstance(content, list):
+        certificates = content
+    else:
+        certificates = [one.certificate for one in (content.cert, *content.additional_certs) if one]
     if not certificates:
         raise UsageError(f"{location}, named by {store}.location, holds no certificate")
     return _pem(certificates)
 
 
-def identity(location: str, password: str | None, key_password: str | None, store: str) -> tuple[str, str, Secret]:
+def identity(location: str, password: str | None, store: str) -> tuple[str, str, Secret]:
     """The chain and the key of a keystore as PEM, and the password of this process that encrypts the key.
-
-    A key without a password of its own has the store's.
 
     Raises
     ------
     NotFound, UsageError, Unsupported
-        No such file, a wrong password, no private key in it, a JCEKS file.
+        No such file, a wrong password, no private key in it, a JKS or JCEKS file.
     """
-    content = _loaded(location, password, store, key_password or password)
-    if content.key is None or not content.chain:
+    content = _loaded(location, password, store, of_key=True)
+    if isinstance(content, list) or content.key is None or content.cert is None:
         raise UsageError(f"{location}, named by {store}.location, holds no private key with its certificate")
-    return _pem(content.chain), *_encrypted(content.key)
+    key = content.key.private_bytes(
+        serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    chain = [content.cert.certificate, *(one.certificate for one in content.additional_certs)]
+    return _pem(chain), *_encrypted(key)
 
 
 @functools.cache
@@ -195,46 +141,31 @@ def _pem(certificates: list[x509.Certificate]) -> str:
     return "".join(certificate.public_bytes(serialization.Encoding.PEM).decode() for certificate in certificates)
 
 
-def _loaded(location: str, password: str | None, store: str, key_password: str | None = None) -> Store:
-    """The content of a store; the key of a JKS is read where `key_password` is given."""
+def _loaded(
+    location: str, password: str | None, store: str, *, of_key: bool = False
+) -> pkcs12.PKCS12KeyAndCertificates | list[x509.Certificate]:
+    """The content of a store: that of PKCS12, or the certificates of a JKS."""
     content = files.read(Path(location), f"the store of {store}.location", MAX_STORE_BYTES)
-    if content.startswith(_JCEKS):
-        raise Unsupported(f"{location}, named by {store}.location, is a JCEKS store", hint=_conversion(location, store))
+    where = f"{location}, named by {store}.location,"
     try:
+        if content.startswith(_JCEKS) or (of_key and content.startswith(MAGIC)):
+            raise UnsupportedAlgorithm("JCEKS, or the key of a JKS")
         if content.startswith(MAGIC):
-            return read_jks(content, password or None, key_password)
-        return _of_pkcs12(pkcs12.load_pkcs12(content, password.encode() if password else None))
+            return read_jks(content, password or None)
+        return pkcs12.load_pkcs12(content, password.encode() if password else None)
     except UnsupportedAlgorithm:
-        raise Unsupported(
-            f"{location}, named by {store}.location, is encrypted in a way that is not read",
-            hint=_conversion(location, store),
-        ) from None
+        hint = _conversion(location, store)
+        raise Unsupported(f"{where} is a JCEKS store, or an old one of Java with a key", hint=hint) from None
     except (ValueError, TypeError, x509.InvalidVersion) as error:
-        raise _unreadable(location, store, error, has_password=bool(password)) from None
+        raise _unreadable(where, store, error) from None
 
 
-def _of_pkcs12(content: pkcs12.PKCS12KeyAndCertificates) -> Store:
-    others = [entry.certificate for entry in content.additional_certs]
-    if content.key is None or content.cert is None:
-        return Store(None, [], [*([content.cert.certificate] if content.cert else []), *others])
-    key = content.key.private_bytes(
-        serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return Store(key, [content.cert.certificate, *others], others)
-
-
-def _unreadable(location: str, store: str, error: Exception, *, has_password: bool) -> KadminError:
+def _unreadable(where: str, store: str, error: Exception) -> KadminError:
     """The error of a store that does not open; the library's words tell a wrong password from another file."""
-    if isinstance(error, WrongKeyPassword):
-        return UsageError(f"the key in {location}, named by {store}.location, does not open: ssl.key.password is wrong",
-                          hint="If it is not set, the password of the store is tried.")  # fmt: skip
-    if not isinstance(error, WrongPassword) and "password" not in str(error).lower():
-        return UsageError(f"{location}, named by {store}.location, is not a PKCS12 or JKS store",
-                          hint=f"A file of PEM text needs {store}.type=PEM.")  # fmt: skip
-    if has_password:
-        return UsageError(f"{location}, named by {store}.location, does not open: {store}.password is wrong",
+    if isinstance(error, WrongPassword) or "password" in str(error).lower():
+        return UsageError(f"{where} does not open: {store}.password is wrong or missing",
                           hint="keytool -list -keystore STORE asks for the password and tries it.")  # fmt: skip
-    return UsageError(f"{location}, named by {store}.location, needs {store}.password")
+    return UsageError(f"{where} is not a PEM, PKCS12 or JKS store")
 
 
 def _conversion(location: str, store: str) -> str:

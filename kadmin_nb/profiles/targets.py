@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .. import documents, files, local_runs
 from ..errors import KadminError, NotFound, UsageError
-from ..hints import Hint, Verb, did_you_mean, nearest, sentence
+from ..hints import Hint, Verb, did_you_mean, sentence
 from ..model.connection_settings import Settings
 from ..model.grammar import quote
 from ..secrets import FORMS, Secret, is_reference
-from . import java_client, java_keys, java_properties, secret_references
+from . import java_client, java_properties, secret_references
 from .java_properties import Entries, Login
 
 _EXAMPLE = "A broker is host:port, such as localhost:9092."
@@ -56,12 +57,24 @@ def settings_for(target: str | os.PathLike[str] | None = None, properties: Mappi
 
 
 def _settings(target: str | None, properties: Mapping[str, str]) -> Settings:
-    entries = _entries_of(target)
+    word, read = _meant(_implied() if target is None else target)
+    entries = read()
     for key in properties:
-        java_keys.refuse_unknown_key(key, "properties")
+        java_properties.refuse_wrong_key(key, "properties")
     overrides = {key: _override(key, value) for key, value in properties.items()}
     settings = java_client.settings(entries.under(Entries(overrides, entries.source)))
-    return replace(settings, target=os.path.abspath(target) if target and os.path.isfile(target) else target or "")
+    return replace(settings, target=word if target else "")
+
+
+def _implied() -> str:
+    """The target where none is named: `$KADMIN_PROFILE`, else the only profile."""
+    if name := os.environ.get("KADMIN_PROFILE"):
+        return name
+    profiles = load_profiles()
+    if len(profiles.tables) != 1:
+        raise UsageError(f"no cluster was named, and $KADMIN_PROFILE is not set: {profiles}",
+                         hint=f"Name a profile, a .properties file or host:port. {_EXAMPLE}")  # fmt: skip
+    return next(iter(profiles.tables))
 
 
 def profile_names() -> tuple[str, ...]:
@@ -83,39 +96,7 @@ def lasting(target: str) -> str:
     NotFound, UsageError
         It is none of them.
     """
-    profiles = load_profiles() if is_name(target) else Profiles()
-    place = os.path.expanduser(target)
-    if target in profiles.tables:
-        return target
-    if os.path.isfile(place):
-        return os.path.abspath(place)
-    if target == LOCAL:
-        return str(_local())
-    if bootstrap := java_client.addresses(target):
-        return bootstrap
-    raise _nothing_fits(target, profiles)
-
-
-def _entries_of(target: str | None) -> Entries:
-    if target is None:
-        name = os.environ.get("KADMIN_PROFILE")
-        if name and not is_name(name):
-            return _entries_of(name)
-        profiles = load_profiles()
-        if not name and len(profiles.tables) != 1:
-            raise UsageError(f"no cluster was named, and $KADMIN_PROFILE is not set: {profiles}",
-                             hint=f"Name a profile, a .properties file or host:port. {_EXAMPLE}")  # fmt: skip
-        return profile(name or next(iter(profiles.tables)), profiles)
-    if os.path.isfile(target):
-        return java_properties.parse_properties(Path(target))
-    profiles = load_profiles() if is_name(target) else Profiles()
-    if target in profiles.tables:
-        return profile(target, profiles)
-    if target == LOCAL:
-        return java_properties.parse_properties(_local())
-    if java_client.addresses(target):
-        return Entries({"bootstrap.servers": target}, "host:port")
-    raise _nothing_fits(target, profiles)
+    return _meant(os.path.expanduser(target))[0]
 
 
 LOCAL = "local"
@@ -125,28 +106,27 @@ LOCAL = "local"
 _DEMO = Verb("demo", "kn.demo()")
 
 
-def _local() -> Path:
-    if (file := local_runs.admin_properties()) is None:
-        raise NotFound("no local Kafka runs", hint=Hint(sentence("{} starts one with traffic.", _DEMO)))
-    return file
-
-
-def _nothing_fits(target: str, profiles: Profiles) -> KadminError:
+def _meant(target: str) -> tuple[str, Callable[[], Entries]]:
+    """The lasting word of a target, and what reads its entries."""
+    if os.path.isfile(target):
+        return os.path.abspath(target), partial(java_properties.parse_properties, Path(target))
+    profiles = load_profiles() if is_name(target) else Profiles()
+    if target in profiles.tables:
+        return target, partial(profile, target, profiles)
+    if target == LOCAL:
+        if (file := local_runs.admin_properties()) is None:
+            raise NotFound("no local Kafka runs", hint=Hint(sentence("{} starts one with traffic.", _DEMO)))
+        return target, partial(java_properties.parse_properties, file)
+    if bootstrap := java_client.addresses(target):
+        return bootstrap, partial(Entries, {"bootstrap.servers": bootstrap}, "host:port")
     if "@" in target or "://" in target:
-        return UsageError("the target is a URL, or holds a login: it is not shown here", hint=_EXAMPLE)
-    if os.sep in target or target.endswith(".properties"):
-        if os.path.exists(target):
-            return UsageError(f"{target} is not a file, so it cannot be a Java client properties file")
-        return NotFound(f"{target}, a Java client properties file, does not exist")
-    if ":" in target or "," in target:
-        return UsageError(f"{quote(target)} is not a file and not host:port[,host:port…]", hint=_EXAMPLE)
-    close = profiles.nearest(target)
-    hint = f"Did you mean the profile {close}?" if close else _EXAMPLE
-    return NotFound(f"{quote(target)} is not a file, not a profile ({profiles}) and not host:port", hint=hint)
+        raise UsageError("the target is a URL, or holds a login: it is not shown here", hint=_EXAMPLE)
+    hint = did_you_mean(target, profiles.tables, _EXAMPLE)
+    raise NotFound(f"{quote(target)} is not a file, not a profile ({profiles}) and not host:port", hint=hint)
 
 
 def _override(key: str, value: str) -> str | Secret:
-    if not java_keys.is_secret(key):
+    if not java_properties.is_secret(key):
         return str(value)
     return secret_references.read_reference(value, Path.cwd()) if is_reference(value) else Secret(value)
 
@@ -155,8 +135,25 @@ def _override(key: str, value: str) -> str | Secret:
 
 NAME = "kadmin-nb.toml"
 _MAX_BYTES = 1 << 20
-_OURS = ("apply", "bootstrap", "password", "policy", "properties", "timeout", "username")
 _PATHS = ("ssl.keystore.location", "ssl.truststore.location")
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The words of a profile beside the keys of Java."""
+
+    apply: Literal["approved-only"] | None = None
+    bootstrap: str | list[str] | None = None
+    password: str | None = None
+    policy: str | None = None
+    properties: str | None = None
+    timeout: float | None = None
+    username: str | None = None
+
+
+@dataclass(frozen=True)
+class _Group:
+    members: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +162,7 @@ class Profiles:
 
     path: Path | None = None
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    groups: Mapping[str, object] = field(default_factory=dict)
-
-    def nearest(self, word: str) -> str | None:
-        """The profile that `word` probably meant."""
-        return nearest(word, tuple(self.tables))
+    groups: Mapping[str, _Group] = field(default_factory=dict)
 
     def __str__(self) -> str:
         if self.path is None:
@@ -222,20 +215,12 @@ def load_profiles() -> Profiles:
     for word in document.keys() - {"profiles", "groups"}:
         hint = did_you_mean(word, ["profiles", "groups"], "Connections go under [profiles.NAME].")
         raise UsageError(f"{path}: {quote(word)} is not known", hint=hint)
-    tables, groups = document.get("profiles", {}), document.get("groups", {})
-    for kind, given in (("profiles", tables), ("groups", groups)):
-        if not isinstance(given, dict) or not all(isinstance(table, dict) for table in given.values()):
-            raise UsageError(f"{path}: {kind} are tables, [{kind}.NAME]")
-    for name in (*tables, *groups):
-        if not is_name(name):
-            raise UsageError(f"{path}: {quote(name)} is not a name for a profile",
-                             hint="A name is letters, digits, '_', '-' and '.'.")  # fmt: skip
+    try:
+        tables = documents.as_type(document.get("profiles", {}), dict[str, dict[str, Any]], "profiles")
+        groups = documents.as_type(document.get("groups", {}), dict[str, _Group], "groups")
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
     return Profiles(path, tables, groups)
-
-
-@dataclass(frozen=True)
-class _Group:
-    members: list[str]
 
 
 def group(name: str) -> tuple[str, ...]:
@@ -253,10 +238,7 @@ def group(name: str) -> tuple[str, ...]:
         hint = did_you_mean(name, profiles.groups, f'A group is [groups.NAME] members = ["PROFILE", …] in {NAME}.')
         raise NotFound(f"no such group: {name}", hint=hint)
     where = f"group {name} in {profiles.path}"
-    try:
-        members = documents.as_type(profiles.groups[name], _Group).members
-    except ValueError as error:
-        raise UsageError(f"{where}: {error}") from None
+    members = profiles.groups[name].members
     if not members:
         raise UsageError(f"{where} has no member")
     for number, member in enumerate(members):
@@ -295,9 +277,48 @@ def profile(name: str, profiles: Profiles) -> Entries:
     UsageError
         An unknown key, a literal secret, a user without password.
     """
-    if profiles.path is None or name not in profiles.tables:
-        raise NotFound(f"no such profile: {name}: {profiles}", hint=did_you_mean(name, profiles.tables))
-    return _Profile(name, profiles.path, _flat(profiles.tables[name])).entries()
+    assert profiles.path is not None
+    where, folder = f"profile {name} in {profiles.path}", profiles.path.parent
+    given = _flat(profiles.tables[name])
+    for key in given:
+        java_properties.refuse_wrong_key(key, where, _WORDS)
+    try:
+        words = documents.as_type({key: given[key] for key in given if key in _WORDS}, _Words)
+        texts = {key: _java_text(key, given[key]) for key in given if key not in _WORDS}
+    except ValueError as error:
+        raise UsageError(f"{where}: {error}") from None
+    values = {key: _value(key, text, where, folder) for key, text in texts.items()}
+    if words.bootstrap:
+        brokers = [words.bootstrap] if isinstance(words.bootstrap, str) else words.bootstrap
+        values["bootstrap.servers"] = ",".join(brokers)
+    if words.timeout is not None:
+        values["default.api.timeout.ms"] = str(round(words.timeout * 1000))
+    if (words.username is None) != (words.password is None):
+        raise UsageError(f"{where}: username and password go together")
+    login = None
+    if words.username is not None and words.password is not None:
+        _require_reference("password", words.password, where)
+        login = Login(words.username, secret_references.read_reference(words.password, folder))
+    policy = words.policy and str(folder / files.expanded(words.policy))
+    own = Entries(values, where, login, policy, words.apply is not None)
+    if words.properties is None:
+        return own
+    return java_properties.parse_properties(folder / files.expanded(words.properties)).under(own)
+
+
+def _java_text(key: str, value: object) -> str:
+    """A value of TOML as Java would have it."""
+    kind: Any = str | int | float | bool
+    found = documents.as_type(value, kind, key)
+    return str(found).lower() if isinstance(found, bool) else str(found)
+
+
+def _value(key: str, text: str, where: str, folder: Path) -> str | Secret:
+    """The value of a key; a path is relative to the profile's file, a secret is behind its reference."""
+    if java_properties.is_secret(key):
+        _require_reference(key, text, where)
+        return secret_references.read_reference(text, folder)
+    return str(folder / files.expanded(text)) if key in _PATHS else text
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -310,95 +331,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-@dataclass(frozen=True, slots=True)
-class _Profile:
-    name: str
-    path: Path
-    given: Mapping[str, Any]
-
-    def entries(self) -> Entries:
-        for key in self.given:
-            java_keys.refuse_unknown_key(key, self.where, _OURS)
-        for one, other in _ONCE:
-            if one in self.given and other in self.given:
-                raise UsageError(f"{self.where} has both {one} and {other}; use one")
-        policy = str(self._beside(self._text("policy"))) if "policy" in self.given else None
-        values = {_JAVA.get(key, key): self._value(key) for key in self.given if key not in _APART}
-        own = Entries(values, self.where, self._login(), policy, self._approved_only())
-        if "properties" not in self.given:
-            return own
-        return java_properties.parse_properties(self._beside(self._text("properties"))).under(own)
-
-    @property
-    def where(self) -> str:
-        return f"profile {self.name} in {self.path}"
-
-    def _value(self, key: str) -> str | Secret:
-        if java_keys.is_secret(key):
-            return self._secret(key)
-        text = self._text(key)
-        if key == "timeout":
-            return _in_milliseconds(text, f"{self.where}: timeout")
-        return str(self._beside(text)) if key in _PATHS else text
-
-    def _approved_only(self) -> bool:
-        if "apply" in self.given and self.given["apply"] != _APPROVED_ONLY:
-            hint = "Without apply every plan may be carried out."
-            raise UsageError(f'{self.where}: apply is not "{_APPROVED_ONLY}"', hint=hint)
-        return "apply" in self.given
-
-    def _login(self) -> Login | None:
-        present = {"username", "password"} & self.given.keys()
-        if len(present) == 1:
-            raise UsageError(f"{self.where} has {present.pop()} alone; username and password go together")
-        return Login(self._text("username"), self._secret("password")) if present else None
-
-    def _secret(self, key: str) -> Secret:
-        reference = self._text(key)
-        _require_reference(key, reference, self.where)
-        return secret_references.read_reference(reference, self.path.parent)
-
-    def _text(self, key: str) -> str:
-        """A value as Java would have it; brokers may be a list."""
-        value = self.given[key]
-        if isinstance(value, str):
-            return value
-        try:
-            kind: Any = str | int | float | bool
-            value = documents.as_type(value, list[str] | kind if key in _BROKERS else kind, key)
-        except ValueError as error:
-            raise UsageError(f"{self.where}: {error}") from None
-        if isinstance(value, list):
-            return ",".join(value)
-        return str(value).lower() if isinstance(value, bool) else str(value)
-
-    def _beside(self, name: str) -> Path:
-        """A path in a profile is relative to the profile's file."""
-        return self.path.parent / files.expanded(name)
-
-
-_BROKERS = ("bootstrap", "bootstrap.servers")
-_JAVA = {"bootstrap": "bootstrap.servers", "timeout": "default.api.timeout.ms"}
-_APPROVED_ONLY = "approved-only"
-_APART = ("apply", "password", "policy", "properties", "username")
-_ONCE = (_BROKERS, ("timeout", "default.api.timeout.ms"), ("username", "sasl.jaas.config"))
-
-
-def _in_milliseconds(seconds: str, where: str) -> str:
-    """A number of seconds as the properties of a Java client have it.
-
-    Raises
-    ------
-    UsageError
-        It is not a number, or not above 0.
-    """
-    try:
-        milliseconds = round(float(seconds) * 1000)
-    except (ValueError, OverflowError):
-        milliseconds = 0
-    if milliseconds <= 0:
-        raise UsageError(f"{where} is not a number of seconds above 0")
-    return str(milliseconds)
+_WORDS = tuple(word.name for word in fields(_Words))
 
 
 def require_references(properties: Mapping[str, str], where: str) -> None:
@@ -409,7 +342,7 @@ def require_references(properties: Mapping[str, str], where: str) -> None:
     UsageError
         A secret key's value is not a reference; the value is not repeated.
     """
-    for key in filter(java_keys.is_secret, properties):
+    for key in filter(java_properties.is_secret, properties):
         _require_reference(key, properties[key], where)
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from kadmin_nb.errors import KadminError, Unsupported, UsageError
-from kadmin_nb.profiles.jaas import MODULES, parse, password_login
+from kadmin_nb.profiles.jaas import MODULES, parse
 from kadmin_nb.secrets import Secret
 
 PLAIN, SCRAM, *_ = MODULES
@@ -19,7 +19,7 @@ WHERE = "client.properties"
     [
         ('username="alice" password="secret"', "alice", "secret"),
         ("username='alice' password='se\"cret'", "alice", 'se"cret'),
-        ("username=alice password=secret-1.$_", "alice", "secret-1.$_"),
+        ('username=alice password="secret-1.$_"', "alice", "secret-1.$_"),
         ('password="p"\n\t username = "u"', "u", "p"),
         (r'username="DOMAIN\\alice" password="a\"b\\c"', r"DOMAIN\alice", r'a"b\c'),
         (r'username="u" password="\101\0602\t\q\7\400"', "u", "A02\tq\a 0"),
@@ -31,7 +31,7 @@ WHERE = "client.properties"
 )
 def test_user_and_password_as_java_reads_them(options, user, password):
     """Each expectation is what Kafka 4.3.1's own JaasConfig answers."""
-    login = password_login(parse(f"{SCRAM} required {options};", WHERE))
+    login = parse(f"{SCRAM} required {options};", WHERE).password_login()
     assert (login.username, login.password) == (user, Secret(password))
 
 
@@ -91,7 +91,7 @@ def test_a_second_module_is_refused_by_name():
         (f'{PLAIN} required username="u";', UsageError, "gives no password"),
         (f'{PLAIN} required username="u" password="";', UsageError, "gives no password"),
         (f'{SCRAM} required username="u" password="p" tokenauth="true";', Unsupported, "sets tokenauth"),
-        (f'{PLAIN} required username="u" password=my pass="x";', Unsupported, "an option after a value without quotes"),
+        (f'{PLAIN} required username="u" password=my pass="x";', UsageError, "password must be in quotes"),
         ("{}", UsageError, "must be in quotes"),
         ("PlainLoginModule required;", UsageError, "class name of a login module"),
         ("", UsageError, "class name of a login module"),
@@ -100,7 +100,7 @@ def test_a_second_module_is_refused_by_name():
 def test_malformed_text_says_what_is_wrong(text, error, says):
     """Not a stack trace, and not my password."""
     with pytest.raises(error) as caught:
-        password_login(parse(text, WHERE))
+        parse(text, WHERE).password_login()
     assert says in str(caught.value)
     assert str(caught.value).startswith(f"{WHERE}: sasl.jaas.config")
 

@@ -48,7 +48,6 @@ FILES = [
     f"{START}security.protocol={CANARY}\n",
     f"bootstrap.servers=u:{CANARY}@a:1\n",
     f"{TLS}ssl.endpoint.identification.algorithm={CANARY}\n",
-    f"{TLS}ssl.protocol={CANARY}\n",
     f"{TLS}ssl.truststore.type={CANARY}\nssl.truststore.location=x\n",
     f"{TLS}ssl.truststore.type=JKS\nssl.truststore.location=x\nssl.truststore.password={CANARY}\n",
     f"{TLS}ssl.keystore.type=PEM\nssl.keystore.certificate.chain=x\nssl.keystore.key={CANARY}\n",

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from kadmin_nb.errors import NotFound, Unsupported, UsageError
+from kadmin_nb.errors import NotFound, UsageError
 from kadmin_nb.profiles import settings_for
 
 TLS = "bootstrap.servers=a:1\nsecurity.protocol=SSL\n"
@@ -101,18 +101,13 @@ _ROOT = Path(__file__).parents[2]
     ("lines", "error", "says"),
     [
         ("ssl.truststore.type=pem\nssl.truststore.location=ca.pem", UsageError, "ssl.truststore.type is not PEM"),
-        ("ssl.truststore.type=PEM\nssl.truststore.location=no.pem", NotFound, "no.pem, the PEM file of"),
+        ("ssl.truststore.type=PEM\nssl.truststore.location=no.pem", NotFound, "no.pem, the store of"),
         ("ssl.truststore.type=PEM\nssl.truststore.location=.", UsageError, "is not a file"),
-        ("ssl.truststore.type=PEM\nssl.truststore.location=client.properties", UsageError, "is not a PEM file"),
+        ("ssl.truststore.type=PEM\nssl.truststore.location=client.properties", UsageError, "is not a PEM, PKCS12 or JKS store"),
         ("ssl.truststore.type=PEM\nssl.truststore.certificates=CANARY", UsageError, "not PEM text with a CERTIFICATE"),
         ("ssl.truststore.type=PEM\nssl.truststore.certificates=-----BEGIN CERTIFICATE-----", UsageError, "not PEM"),
-        (f"ssl.truststore.certificates={_escaped(CERTIFICATE)}", Unsupported, "not set, which means JKS"),
-        (f"ssl.truststore.type=PEM\nssl.truststore.location=x\nssl.truststore.certificates={_escaped(CERTIFICATE)}",
-         UsageError, "are both given"),
-        ("ssl.truststore.type=PEM\nssl.truststore.location=x\nssl.truststore.password=CANARY", UsageError,
-         "ssl.truststore.password does not go with a PEM store"),
         (f"ssl.keystore.type=PEM\nssl.keystore.key={_escaped(KEY)}", UsageError,
-         "ssl.keystore.key needs ssl.keystore.certificate.chain"),
+         "ssl.keystore.certificate.chain is not PEM text"),
         (f"ssl.keystore.type=PEM\nssl.keystore.key={_escaped(CERTIFICATE)}\n"
          f"ssl.keystore.certificate.chain={_escaped(CERTIFICATE)}", UsageError, "is not PEM text with a PRIVATE KEY"),
         (f"ssl.keystore.type=PEM\nssl.keystore.key={_escaped(LOCKED_KEY)}\n"

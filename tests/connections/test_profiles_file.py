@@ -107,13 +107,12 @@ def test_java_keys_in_a_table_of_their_own(profiles):
         ('password = "CANARY"', "password is a literal secret, which is refused", "env:NAME, file:PATH"),
         ('ssl.key.password = "CANARY"', "ssl.key.password is a literal secret", "env:NAME"),
         ('sasl.jaas.config = "CANARY"', "sasl.jaas.config is a literal secret", "env:NAME"),
-        ("password = true", "password is a literal secret", "env:NAME"),
+        ("password = true", "password: ", None),
         ('bootstrap.server = "a:1"', "unknown Kafka client property bootstrap.server",
          "Did you mean bootstrap.servers?"),
         ('bootstap = "a:1"', "unknown Kafka client property bootstap", "Did you mean bootstrap?"),
         ('propertes = "x"', "unknown Kafka client property propertes", "Did you mean properties?"),
-        ('username = "a"', "has username alone", None),
-        ('bootstrap = "a:1"\n"bootstrap.servers" = "a:1"', "has both bootstrap and bootstrap.servers", None),
+        ('username = "a"', "username and password go together", None),
         ("bootstrap = [1]", "bootstrap[0]: expected str, got int", None),
         ("client.id = 1979-05-27", "client.id: expected ", None),
         ('client.id = ["a"]', "client.id: expected ", None),
@@ -142,10 +141,8 @@ def _with_user(content):
         ('[profiles.x]\npassword = "CANARY', "is not TOML, at line 2"),
         ("x = " + "[" * 100_000, "is not TOML"),
         ("[profile.x]", "profile is not known"),
-        ("profiles = 1", "profiles are tables"),
-        ("[profiles]\nx = 1", "profiles are tables"),
-        ('[profiles."a:1"]', "a:1 is not a name for a profile"),
-        ('[profiles."a b"]', "'a b' is not a name for a profile"),
+        ("profiles = 1", "profiles: expected object"),
+        ("[profiles]\nx = 1", "expected object, got int"),
         ("#" * (1 << 20), "is larger than"),
     ],
 )  # fmt: skip
@@ -173,5 +170,5 @@ def test_a_profile_says_how_long_a_call_may_take(profiles):
     profiles('[profiles.far]\nbootstrap = "a:1"\ntimeout = 2.5\n')
     assert settings_for("far").timeout == 2.5
     profiles('[profiles.far]\nbootstrap = "a:1"\ntimeout = "soon"\n')
-    with pytest.raises(UsageError, match="timeout is not a number of seconds above 0"):
+    with pytest.raises(UsageError, match="timeout: expected float"):
         settings_for("far")

@@ -115,8 +115,8 @@ def test_options_of_every_command_are_described_once(kadmin):
             "nosuch is not a file, not a profile (no kadmin-nb.toml was found) and not host:port",
             "host:port",
         ),
-        ("use nosuch.properties", 1, "nosuch.properties, a Java client properties file, does not exist", ""),
-        ("use a:b:c", 2, "a:b:c is not a file and not host:port", "localhost:9092"),
+        ("use nosuch.properties", 1, "nosuch.properties is not a file, not a profile", ""),
+        ("use a:b:c", 1, "a:b:c is not a file, not a profile", "localhost:9092"),
         ("local stop --name nosuch", 1, "nosuch", ""),
         ("local start --nodes 2", 2, "'2' is not one of '1', '3'", ""),
         ("runbook run nosuch", 1, "nosuch", ""),
@@ -139,7 +139,7 @@ def test_a_wrong_line_is_one_line_on_standard_error(kadmin, line, code, says, hi
     [
         ("quota describe 5 GB", "5 is neither type=value nor key=value"),
         ("quota set producer_byte_rate=5 GB user=alice", "GB is neither type=value nor key=value"),
-        ("quota describe -c no-such:x", "no-such:x is not a file and not host:port"),
+        ("quota describe -c no-such:x", "no-such:x is not a file, not a profile"),
         ("quota describe -c nosuch", "nosuch is not a file, not a profile"),
     ],
 )
@@ -197,7 +197,7 @@ def test_use_chooses_for_the_lines_that_follow(kadmin):
     assert "127.0.0.1:1: Connect" in kadmin("quota", "describe").err
     said = kadmin("use", "prd")
     assert "prd is not a file, not a profile" in said.err
-    assert "Did you mean the profile prod?" in said.err
+    assert "Did you mean prod?" in said.err
     assert "127.0.0.1:1: Connect" in kadmin("quota", "describe").err
 
 
