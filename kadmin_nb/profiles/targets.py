@@ -108,7 +108,7 @@ _DEMO = Verb("demo", "kn.demo()")
 
 def _meant(target: str) -> tuple[str, Callable[[], Entries]]:
     """The lasting word of a target, and what reads its entries."""
-    if os.path.isfile(target):
+    if os.path.isfile(target) or (os.sep in target and os.path.exists(target)):  # a path, whatever lies there
         return os.path.abspath(target), partial(java_properties.parse_properties, Path(target))
     profiles = load_profiles() if is_name(target) else Profiles()
     if target in profiles.tables:

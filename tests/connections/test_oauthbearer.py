@@ -130,7 +130,7 @@ def test_a_certificate_that_we_do_not_trust(certificate):
     """The token server was another's, and was sent our secret."""
     with (
         token_server((200, {"access_token": jws()}), certificate) as server,
-        pytest.raises(ConnectionFailed, match="no token of https://localhost.*self-signed certificate") as caught,
+        pytest.raises(ConnectionFailed, match=r"no token of https://localhost.*self-signed certificate") as caught,
     ):
         connections.raise_cause(settings_for("127.0.0.1:1", oauth(server.url)), 5.0, 0.0, lambda: False)
     assert server.requests == []

@@ -103,7 +103,7 @@ _ROOT = Path(__file__).parents[2]
         ("ssl.truststore.type=pem\nssl.truststore.location=ca.pem", UsageError, "ssl.truststore.type is not PEM"),
         ("ssl.truststore.type=PEM\nssl.truststore.location=no.pem", NotFound, "no.pem, the store of"),
         ("ssl.truststore.type=PEM\nssl.truststore.location=.", UsageError, "is not a file"),
-        ("ssl.truststore.type=PEM\nssl.truststore.location=client.properties", UsageError, "is not a PEM, PKCS12 or JKS store"),
+        ("ssl.truststore.type=PEM\nssl.truststore.location=client.properties", UsageError, "is not a PEM, PKCS12"),
         ("ssl.truststore.type=PEM\nssl.truststore.certificates=CANARY", UsageError, "not PEM text with a CERTIFICATE"),
         ("ssl.truststore.type=PEM\nssl.truststore.certificates=-----BEGIN CERTIFICATE-----", UsageError, "not PEM"),
         (f"ssl.keystore.type=PEM\nssl.keystore.key={_escaped(KEY)}", UsageError,

@@ -94,7 +94,7 @@ def test_no_target_and_no_profiles_at_all():
         ("", NotFound, '"" is not a file', "host:port"),
         ("missing.properties", NotFound, "missing.properties is not a file", None),
         ("no/such/file", NotFound, "no/such/file is not a file", None),
-        (os.sep, NotFound, "is not a file", None),
+        (os.sep, UsageError, "is not a file", None),
         ("localhost:kafka", NotFound, "not host:port", "localhost:9092"),
         ("localhost:0", NotFound, "not host:port", "localhost:9092"),
         ("localhost:99999", NotFound, "not host:port", "localhost:9092"),
