@@ -17,9 +17,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.timing import Row, interleaved, ratio, row
-from kadmin_nb.client_configs.application.follower import ConfigReader, Reporter
-from kadmin_nb.client_configs.application.settings import MILLISECONDS, REFRESH_INTERVAL, client_settings
+from kadmin_nb.client_configs.follower import ConfigReader, Reporter
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
+from kadmin_nb.client_configs.settings import MILLISECONDS, REFRESH_INTERVAL, client_settings
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.local import LocalKafka, start
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC

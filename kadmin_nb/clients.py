@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from .client_configs.application.wrappers import DynamicConsumer, DynamicProducer
+from .client_configs.wrappers import DynamicConsumer, DynamicProducer
 from .errors import Unsupported
 
 __all__ = ["DynamicConsumer", "DynamicProducer"]

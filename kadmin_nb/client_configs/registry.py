@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.admin.cluster import DescribeQuorumRequest
@@ -111,7 +111,7 @@ class WireClientRegistry:
             clients.append(RegisteredClient(name, registration, seen, status, said))
         alive = tuple(client for client in clients if client.is_alive(now))
         return Registry(
-            tuple(sorted(alive, key=_order)),
+            tuple(sorted(alive, key=lambda client: astuple(client.name))),
             len(clients) - len(alive),
             registrations.passed_over + statuses.passed_over,
             missing,
@@ -157,11 +157,6 @@ class WireClientRegistry:
         partitions = [partition for topic in answer.topics for partition in topic.partitions]
         voters = ((partition.leader_id, voter) for partition in partitions for voter in partition.current_voters)
         return max((v.last_caught_up_timestamp for leader, v in voters if v.replica_id == leader), default=0)
-
-
-def _order(client: RegisteredClient) -> tuple[str, ...]:
-    name = client.name
-    return name.user, name.client_id, name.software, name.version, name.instance
 
 
 Entries = Mapping[ClientEntity, Mapping[str, tuple[str, int]]]

@@ -18,11 +18,10 @@ from ..errors import Invalid, KadminError
 from ..frames import schemas
 from ..frames.answer import Findings
 from ..frames.blocks import NOTEBOOK, Block, Page
-from ..hints import terminal
 from ..model import rights
 from ..model.changes import Refusal
 from ..model.client_configs import CONFIGS_TOPIC
-from ..model.findings import ABSENT, FAILED, OK, WARNING, Finding
+from ..model.findings import FAILED, OK, WARNING, Finding
 from ..model.resources import Resource
 from .records import REGISTRATIONS_TOPIC, STATUS_TOPIC
 from .topic import TOMBSTONES_STAY, TOPIC_CONFIGS
@@ -96,23 +95,6 @@ class SetupAnswer(Findings):
 
     def _error(self, row: dict[str, object]) -> KadminError:
         return _other_settings(str(row["subject"]), str(row["note"]))
-
-
-def checks_of(kafka: WireKafka) -> Iterator[Finding]:
-    """The findings of `doctor`: on the topics, and on the ACLs of the entries; one where no topic exists."""
-    try:
-        checks = [*_checks(kafka, ())]
-    except KadminError as error:
-        error.syntax = terminal
-        yield Finding(_CHECK, WARNING, str(error), "its topics", fix=error.hint)
-        return
-    if sum(check.evidence == _MISSING for check in checks) == len(SETTINGS):
-        fix = "kadmin-nb client-configs init --apply"
-        yield Finding(_CHECK, ABSENT, "dynamic client configs are not set up", fix=fix)
-    elif any(check.severity != OK for check in checks):
-        yield from checks
-    else:
-        yield Finding(_CHECK, OK, f"{len(SETTINGS)} topics with the settings they need; {checks[-1].message}")
 
 
 def _checks(kafka: WireKafka, clients: Sequence[str]) -> Iterator[Finding]:

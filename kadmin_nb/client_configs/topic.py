@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -83,12 +82,8 @@ Replacements = Mapping[ClientEntity, Mapping[str, Replacement]]
 Refusals = dict[ClientEntity, Refusal]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionBounds:
-    """The milliseconds that brokers take as the session timeout of a consumer: all between their two configs."""
-
-    lowest: int
-    highest: int
+SessionBounds = tuple[int, int]
+"""The fewest and the most milliseconds that brokers take as the session timeout of a consumer."""
 
 
 def refusals(stored: Entries, wishes: Replacements, bounds: SessionBounds | None) -> Refusals:
@@ -116,7 +111,7 @@ def conflicts(stored: Entries, wishes: Replacements) -> Refusals:
 def _conflict(values: Mapping[str, str], wishes: Mapping[str, Replacement]) -> Refusal | None:
     for key, wish in wishes.items():
         if (now := values.get(key)) not in (wish.old, wish.new):
-            return Refusal("CONFLICT", f"{key} was {_in_words(wish.old)}, is now {_in_words(now)}")
+            return Refusal("CONFLICT", f"{key} was {wish.old or 'unset'}, is now {now or 'unset'}")
     return None
 
 
@@ -152,8 +147,8 @@ def _why_not(key: str, text: str, bounds: SessionBounds | None) -> str | None:
         stored = stored_value(key, text)
     except KadminError as exc:
         return str(exc)
-    if key == SESSION_TIMEOUT and bounds and not bounds.lowest <= int(stored) <= bounds.highest:
-        allowed = f"group.min.session.timeout.ms={bounds.lowest} to group.max.session.timeout.ms={bounds.highest}"
+    if key == SESSION_TIMEOUT and bounds and not bounds[0] <= int(stored) <= bounds[1]:
+        allowed = " to ".join(f"{key}={bound}" for key, bound in zip(_BOUNDS, bounds, strict=True))
         return f"{key}={stored} is out of the brokers' range: {allowed}"
     return None
 
@@ -164,10 +159,6 @@ def _after(values: Mapping[str, str], wishes: Mapping[str, Replacement]) -> dict
 
 
 _TIMEOUTS = {SESSION_TIMEOUT, HEARTBEAT_INTERVAL}
-
-
-def _in_words(value: str | None) -> str:
-    return "unset" if value is None else value
 
 
 # --- read and altered ---
@@ -317,7 +308,7 @@ class _Alteration:
         if node is None or not any(SESSION_TIMEOUT in values for values in self._wishes.values()):
             return None
         lowest, highest = self._configs(Resource("BROKER", str(node)), _BOUNDS)
-        return SessionBounds(int(lowest), int(highest)) if lowest and highest else None
+        return (int(lowest), int(highest)) if lowest and highest else None
 
     def _configs(self, resource: Resource, keys: Sequence[str]) -> list[str | None]:
         """The values of these keys; None for those that are not seen."""
@@ -344,9 +335,6 @@ def _entry_rows(log: ClientConfigLog, users: Collection[str] | None) -> Iterator
                 "user": entity.user,
                 "client_id": entity.client_id,
                 "key": key,
-                "value": entry.value,
-                "revision": entry.revision,
-                "author": entry.author,
-                "plan_id": entry.plan_id,
+                **entry._asdict(),
                 "changed_at": appended_at(entry.changed),
             }

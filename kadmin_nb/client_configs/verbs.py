@@ -241,17 +241,14 @@ def _notes_on(registry: Registry) -> Iterator[str]:
 
 def _follower_rows(client: RegisteredClient, keys: Iterable[str]) -> Iterator[_Row]:
     """A row for each of these keys that such a client has."""
-    registration = client.registration
     for key in filter(client.is_of, keys):
         reason = client.why_not(key)
         yield {
             **asdict(client.name),
+            **asdict(client.registration),
             "key": key,
             "follows": reason is None,
             "reason": reason,
-            "group_id": registration.group_id,
-            "group_protocol": registration.group_protocol,
-            "keys": registration.keys,
             "seen_at": appended_at(client.seen),
         }
 

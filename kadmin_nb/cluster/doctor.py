@@ -23,7 +23,6 @@ from ..admin import contact
 from ..admin.bearer_tokens import tokens_of
 from ..admin.ports import Broker, serving
 from ..client_configs.kafka import LiveKafka
-from ..client_configs.setup import checks_of
 from ..errors import AuthenticationFailed, KadminError, NotAuthorized
 from ..frames import schemas
 from ..frames.answer import Findings
@@ -242,7 +241,6 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
         yield from _all_of("quotas", _quota_check(kafka))
         yield _clock_check(kafka, timeout)
         yield from _all_of("rights", _rights_checks(kafka, settings))
-        yield from checks_of(kafka)
         yield from _all_of("observation", _observation_check(kafka))
 
 

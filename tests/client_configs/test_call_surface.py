@@ -13,7 +13,7 @@ import confluent_kafka
 import pytest
 
 from kadmin_nb import clients, errors
-from kadmin_nb.client_configs.application.follower import Followed
+from kadmin_nb.client_configs.follower import Followed
 
 STUB = Path(confluent_kafka.__file__).with_name("cimpl.pyi")
 WRAPPERS = {"Producer": clients.DynamicProducer, "Consumer": clients.DynamicConsumer}
@@ -84,10 +84,9 @@ def test_an_application_needs_confluent_kafka_alone() -> None:
     assert json.loads(done.stdout) == ["DynamicConsumer", "DynamicProducer"]
 
 
-APPLICATION = (".follower", ".settings", ".wrappers")
 OF_OURS = (
     "clients", "client_configs", "model.client_configs", "client_configs.records",
-    *(f"client_configs.application{module}" for module in ("", *APPLICATION)),
+    "client_configs.follower", "client_configs.settings", "client_configs.wrappers",
     "documents", "errors", "hints", "secrets", "version",
     "model", "model.configurable", "model.grammar",
 )  # fmt: skip

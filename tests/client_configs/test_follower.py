@@ -21,11 +21,11 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.client_configs.application import follower
-from kadmin_nb.client_configs.application.follower import ConfigReader
+from kadmin_nb.client_configs import follower
+from kadmin_nb.client_configs.follower import ConfigReader
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.clients import DynamicProducer
-from kadmin_nb.errors import Invalid, NotFound, TimedOut
+from kadmin_nb.errors import Invalid, KadminError, TimedOut
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schema_metadata import mark
 from kadmin_nb.local import LocalKafka
@@ -285,11 +285,12 @@ def test_two_software_versions_of_one_client_id_are_both_there(broker, unique) -
         eventually(lambda: len({(key.software, key.version) for key in registrations(broker, user)}), 2)
 
 
-def test_a_broker_that_nobody_reaches_delays_a_start_by_the_bound(caplog) -> None:
+def test_a_broker_that_nobody_reaches_delays_a_start_by_the_bound(caplog, monkeypatch) -> None:
     """The whole application hung at its start, because a config topic did not answer."""
     began = time.monotonic()
     settings = {"bootstrap.servers": "127.0.0.1:1", "kadmin.user": "alice", "log_level": 0}
-    producer = DynamicProducer(settings, **{"kadmin.first.fetch.timeout.ms": 300})
+    monkeypatch.setattr(follower, "FIRST_READING", 0.3)
+    producer = DynamicProducer(settings)
     assert time.monotonic() - began < 20
     assert lines(caplog, "not followed for now") == 1
     producer.purge()
@@ -311,7 +312,7 @@ def test_whatever_fails_while_it_reads_the_client_works_on(broker, topic, unique
 
 def test_a_reader_names_the_topic_that_is_missing(empty) -> None:
     """It said: unknown topic."""
-    with pytest.raises(NotFound, match=CONFIGS_TOPIC):
+    with pytest.raises(KadminError, match=CONFIGS_TOPIC):
         ConfigReader(ClientEntity("alice")).read(empty, 10)
 
 

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
-from kadmin_nb.client_configs.application import follower
+from kadmin_nb.client_configs import follower
 from kadmin_nb.client_configs.records import STATUS_TOPIC, StatusKey
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.frames import schemas

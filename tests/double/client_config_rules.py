@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from kadmin_nb.admin.ports import Signature
-from kadmin_nb.client_configs.topic import Replacements, SessionBounds, all_or_none, conflicts, refusals
+from kadmin_nb.client_configs.topic import Replacements, all_or_none, conflicts, refusals
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Refusal, Target
 from kadmin_nb.model.client_configs import ClientEntity
 
-BOUNDS = SessionBounds(6_000, 1_800_000)
+BOUNDS = (6_000, 1_800_000)
 """As brokers have them unless said."""
 
 

@@ -22,10 +22,10 @@ from typing import Any, Generic, Self, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from ...errors import Invalid, KadminError, NotAuthorized, NotFound, TimedOut
-from ...model.client_configs import CONFIGS_TOPIC, ClientEntity
-from ...version import VERSION
-from ..records import (
+from ..errors import Invalid, KadminError, TimedOut
+from ..model.client_configs import CONFIGS_TOPIC, ClientEntity
+from ..version import VERSION
+from .records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,
     ClientConfigLog,
@@ -113,6 +113,8 @@ LOOK_INTERVAL = 0.5
 STATUS_LIFETIME = 86_400.0
 """Seconds after which a status is written again: its topic drops what is older than a week."""
 
+FIRST_READING = 3.0
+"""Seconds that a start waits for the entries; then it starts without, and reads on beside."""
 _READING, _REPORTING = 30.0, 10.0
 """Seconds that one refresh may take for either."""
 _EARLIEST_SHARE = 0.8
@@ -152,7 +154,7 @@ class Follower(Generic[Client]):
 
     def start(self) -> Client:
         """The first client: with the values of the entries, or without them if they cannot be read in time."""
-        choice = self._read(self._settings.first_fetch_timeout)
+        choice = self._read(FIRST_READING)
         self._is_late = choice is None
         choice = choice or Choice()
         first, accepted = self._built(choice) if choice.values else (None, choice)
@@ -318,7 +320,7 @@ class Followed(Generic[Client]):
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
         self._client.set_sasl_credentials(username, password)
-        self._settings.log_in_as(username, password)
+        self._settings.config.update({"sasl.username": username, "sasl.password": password})
 
     def close(self) -> Any:
         self._end()
@@ -387,7 +389,7 @@ class ConfigReader:
 
         Raises
         ------
-        NotFound, NotAuthorized, Invalid, TimedOut, KadminError
+        Invalid, TimedOut, KadminError
             The topic is missing, forbidden, somebody else's, not read to its end in time, or too long for one reading.
         """
         until = time.monotonic() + timeout
@@ -457,15 +459,5 @@ def _check_topic(consumer: Consumer, timeout: float) -> None:
         raise Invalid(f"the topic {CONFIGS_TOPIC} cannot be read: it has {count} partitions, and kadmin_nb's has one")
 
 
-_ERRORS: dict[int, type[KadminError]] = {
-    KafkaError.UNKNOWN_TOPIC_OR_PART: NotFound,
-    KafkaError._UNKNOWN_TOPIC: NotFound,
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: NotAuthorized,
-    KafkaError._TIMED_OUT: TimedOut,
-    KafkaError._TRANSPORT: TimedOut,
-}
-
-
 def _reading_failed(error: KafkaError) -> KadminError:
-    kind = _ERRORS.get(error.code(), KadminError)
-    return kind(f"the topic {CONFIGS_TOPIC} cannot be read: {error.str()}", code=error.name())
+    return KadminError(f"the topic {CONFIGS_TOPIC} cannot be read: {error.str()}", code=error.name())

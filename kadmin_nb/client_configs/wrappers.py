@@ -12,7 +12,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from ...model.client_configs import CONSUMER_KEYS, PRODUCER_KEYS
+from ..model.client_configs import CONSUMER_KEYS, PRODUCER_KEYS
 from .follower import LOOK_INTERVAL, Candidate, Followed, end_of
 from .settings import client_settings
 

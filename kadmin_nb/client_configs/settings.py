@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from ...errors import Invalid, UsageError
-from ...hints import did_you_mean
-from ...model.client_configs import (
+from ..errors import Invalid, UsageError
+from ..hints import did_you_mean
+from ..model.client_configs import (
     ACKS,
     ALL_REPLICAS,
     CONSUMER_KEYS,
@@ -19,14 +19,13 @@ from ...model.client_configs import (
     stored_value,
     timeouts_contradict,
 )
-from ..records import Entry
+from .records import Entry
 
 USER = "kadmin.user"
 REFRESH_INTERVAL = "kadmin.refresh.interval.ms"
-FIRST_FETCH_TIMEOUT = "kadmin.first.fetch.timeout.ms"
 FLUSH_TIMEOUT = "kadmin.flush.timeout.ms"
 
-MILLISECONDS = {REFRESH_INTERVAL: 5 * 60_000, FIRST_FETCH_TIMEOUT: 3_000, FLUSH_TIMEOUT: 5_000}
+MILLISECONDS = {REFRESH_INTERVAL: 5 * 60_000, FLUSH_TIMEOUT: 5_000}
 """Our keys that are times, with their defaults."""
 
 KEYS = (USER, *MILLISECONDS)
@@ -34,7 +33,7 @@ KEYS = (USER, *MILLISECONDS)
 _UNNAMED = "rdkafka"
 """The client-id that librdkafka gives to a client without one."""
 
-_SECURITY_PROTOCOL, _USERNAME, _PASSWORD = "security.protocol", "sasl.username", "sasl.password"
+_SECURITY_PROTOCOL, _USERNAME = "security.protocol", "sasl.username"
 _MECHANISMS = ("sasl.mechanism", "sasl.mechanisms")
 _CONNECTING = (
     "bootstrap.servers",
@@ -52,29 +51,14 @@ class ClientSettings:
 
     entity: ClientEntity
     config: dict[str, Any]
-    times: Mapping[str, float] = field(repr=False)
-
-    @property
-    def refresh_interval(self) -> float:
-        return self.times[REFRESH_INTERVAL]
-
-    @property
-    def first_fetch_timeout(self) -> float:
-        return self.times[FIRST_FETCH_TIMEOUT]
-
-    @property
-    def flush_timeout(self) -> float:
-        return self.times[FLUSH_TIMEOUT]
+    refresh_interval: float
+    flush_timeout: float
 
     @property
     def connection(self) -> dict[str, Any]:
         """The keys with which any client reaches the same brokers as the same user."""
         config = self.config.items()
         return {key: value for key, value in config if key in _CONNECTING or key.startswith(_CONNECTING_PREFIXES)}
-
-    def log_in_as(self, username: str, password: str) -> None:
-        """Use another login for every client that is made from now on."""
-        self.config.update({_USERNAME: username, _PASSWORD: password})
 
 
 def client_settings(config: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> ClientSettings:
@@ -90,8 +74,8 @@ def client_settings(config: Mapping[str, Any] | None, keywords: Mapping[str, Any
     ours = {key: value for key, value in merged.items() if key not in theirs}
     for key in ours.keys() - set(KEYS):
         raise UsageError(f"unknown client setting {key}", hint=did_you_mean(key, KEYS, f"One of {', '.join(KEYS)}."))
-    times = {key: _seconds(key, ours.get(key, default)) for key, default in MILLISECONDS.items()}
-    return ClientSettings(_client_entity(ours, theirs), theirs, times)
+    times = (_seconds(key, ours.get(key, default)) for key, default in MILLISECONDS.items())
+    return ClientSettings(_client_entity(ours, theirs), theirs, *times)
 
 
 def _seconds(key: str, value: object) -> float:
@@ -126,8 +110,6 @@ DEFAULTS = {ACKS: ALL_REPLICAS[0], SESSION_TIMEOUT: "45000", HEARTBEAT_INTERVAL:
 """librdkafka's, where neither an entry nor the client's own configuration says otherwise."""
 
 _ALIASES = {ACKS: (ACKS, "request.required.acks")}
-_OF_TOPICS = "default.topic.config"
-"""A dictionary in the configuration that librdkafka still reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +198,7 @@ def effective(static: Static, choice: Choice) -> dict[str, str]:
 
 
 def _static_value(key: str, static: Static) -> str:
-    places = (static, static.get(_OF_TOPICS) or {})
-    values = (place[alias] for place in places for alias in _ALIASES.get(key, (key,)) if alias in place)
+    values = (static[alias] for alias in _ALIASES.get(key, (key,)) if alias in static)
     text = str(next(values, DEFAULTS[key]))
     return text if _reason_against(key, text) else stored_value(key, text)
 
@@ -225,7 +206,4 @@ def _static_value(key: str, static: Static) -> str:
 def configured(static: Static, values: Mapping[str, str]) -> dict[str, Any]:
     """The configuration with these values before its own, by whatever names it has them."""
     names = {alias for key in values for alias in _ALIASES.get(key, (key,))}
-    config = {key: value for key, value in static.items() if key not in names}
-    if _OF_TOPICS in config:
-        config[_OF_TOPICS] = {key: value for key, value in config[_OF_TOPICS].items() if key not in names}
-    return config | dict(values)
+    return {key: value for key, value in static.items() if key not in names} | values
