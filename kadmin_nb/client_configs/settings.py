@@ -206,4 +206,4 @@ def _static_value(key: str, static: Static) -> str:
 def configured(static: Static, values: Mapping[str, str]) -> dict[str, Any]:
     """The configuration with these values before its own, by whatever names it has them."""
     names = {alias for key in values for alias in _ALIASES.get(key, (key,))}
-    return {key: value for key, value in static.items() if key not in names} | values
+    return {**{key: value for key, value in static.items() if key not in names}, **values}
