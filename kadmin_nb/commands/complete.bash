@@ -1,10 +1,9 @@
 %(complete_func)s() {
-    local candidate
+    local type candidate
     COMPREPLY=()
-    while IFS= read -r candidate; do
-        [[ -n $candidate ]] && COMPREPLY+=("$candidate")
-    done < <(COMP_WORDS="$(IFS=$'\n'; echo "${COMP_WORDS[*]}")" COMP_CWORD=$COMP_CWORD \
-        %(complete_var)s=bash_complete "$1" 2>/dev/null)
+    while IFS=, read -r type candidate; do
+        COMPREPLY+=("$candidate")
+    done < <(COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD %(complete_var)s=bash_complete "$1" 2>/dev/null)
     if [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]]; then compopt -o nospace; fi
 }
-complete -o nosort -o bashdefault -F %(complete_func)s %(prog_name)s
+complete -o nosort -o bashdefault -o default -F %(complete_func)s %(prog_name)s

@@ -1,20 +1,17 @@
-"""The words that Tab offers, without asking a cluster, and the shells that it is pressed in."""
+"""The words that Tab offers; in a notebook also the names of the cluster, which it asks in a thread."""
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-
-from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete, add_completion_class
+from threading import Thread
+from typing import TYPE_CHECKING
 
 from ..errors import KadminError
-from ..hints import short_id
 from ..model.client_configs import CLIENT_KEYS
 from ..model.config_values import LOGGER_LEVELS, VALUES
 from ..model.entity import TYPES
@@ -22,6 +19,9 @@ from ..model.grammar import ANY, DEFAULT, Value
 from ..model.quota_keys import IP_KEYS, QUOTA_KEY_NAMES, USER_CLIENT_KEYS
 from ..model.resources import WORDS
 from ..model.scram import MECHANISMS
+
+if TYPE_CHECKING:
+    from ..model.connection_settings import Settings
 
 
 def entities(before: Sequence[str]) -> list[str]:
@@ -115,14 +115,6 @@ def settings(before: Sequence[str]) -> list[str]:
     return quotas + ([] if typed & set(TYPES) else config_settings(before))
 
 
-def change_lines(before: Sequence[str]) -> list[str]:
-    """A verb and what it changes, or the resources that are asked about."""
-    return settings(before) if before else [*_VERBS, *resources(before)]
-
-
-_VERBS = ("set", "remove", "reset", "append", "subtract")
-
-
 def profiles() -> Sequence[str]:
     """The profiles of `kadmin-nb.toml`."""
     from ..profiles import profile_names
@@ -133,17 +125,6 @@ def profiles() -> Sequence[str]:
         return ()
 
 
-def plans() -> Iterable[str]:
-    """The plans that were begun from here, by the beginning of their id, and the files that may be one."""
-    from ..paths import journal_dir
-    from ..plans.journal.store import Journals
-
-    with suppress(KadminError, OSError):
-        yield from sorted(short_id(plan_id) for plan_id in Journals(journal_dir()).ids())
-    with suppress(OSError):
-        yield from sorted(path.name for path in Path().glob("*.json"))
-
-
 def runbooks() -> Iterable[str]:
     """The runbooks that come with kadmin_nb, and the notebooks in this folder."""
     from ..runbooks import catalogue
@@ -151,14 +132,6 @@ def runbooks() -> Iterable[str]:
     with suppress(KadminError, OSError):
         yield from (runbook.name for runbook in catalogue.runbooks())
         yield from sorted(path.name for path in Path().glob("*.ipynb"))
-
-
-def parameters(runbook: str) -> Iterable[str]:
-    """`name=` for each parameter of a runbook."""
-    from ..runbooks import catalogue
-
-    with suppress(KadminError, OSError):
-        yield from (f"{parameter.name}=" for parameter in catalogue.find(runbook).parameters)
 
 
 def fixed_values(name: str, before: Sequence[str]) -> Sequence[Value]:
@@ -190,65 +163,47 @@ def keys_of_types() -> Mapping[str, tuple[str, ...]]:
     return keys
 
 
-_BREAKS = "=:"
-"""The characters of `$COMP_WORDBREAKS` that our words contain: bash cuts there, and replaces the last piece alone.
+FRESH = 30.0
+"""Seconds for which a notebook offers the names that a cluster listed."""
 
-click's own scripts take names apart: bash's at backslashes and patterns of files, fish's at commas; zsh's puts a space
-after `key=`.
-"""
-
-
-class Fish(FishComplete):
-    """click's completion of fish, a candidate a line; fish quotes it."""
-
-    def format_completion(self, item: CompletionItem) -> str:
-        return str(item.value)
+WAIT = 0.25
+"""Seconds that a notebook's Tab waits for names."""
 
 
-class Zsh(ZshComplete):
-    """click's completion of zsh, a candidate a line; zsh quotes it, and nothing follows a sign."""
+class NamesOfThread:
+    """The values behind a word in a notebook; `settings_of` gives the connection to a target, None the current one."""
 
-    def format_completion(self, item: CompletionItem) -> str:
-        return str(item.value)
+    def __init__(self, settings_of: Callable[[str | None], Settings]) -> None:
+        self._settings_of = settings_of
+        self._known: dict[str | None, tuple[float, Mapping[str, tuple[str, ...]]]] = {}
+        self._threads: dict[str | None, Thread] = {}
 
+    def __call__(self, word: str, target: str | None, before: Sequence[str]) -> Iterable[Value]:
+        yield from fixed_values(word, before)
+        if word in (*TYPES, *WORDS) and not self._is_fresh(target):
+            self._asking(target).join(WAIT)
+        if word in (*TYPES, *WORDS) and self._is_fresh(target):
+            yield from self._known[target][1].get(word, ())
 
-class Bash(BashComplete):
-    """click's completion of bash, on the words as they were typed."""
+    def begin(self) -> None:
+        """Ask the current cluster, which was another one before, without waiting: the first Tab has names."""
+        self._known.pop(None, None)
+        self._threads.pop(None, None)
+        self._asking(None)
 
-    def get_completion_args(self) -> tuple[list[str], str]:
-        pieces = os.environ["COMP_WORDS"].split("\n")[: int(os.environ["COMP_CWORD"]) + 1]
-        _, *args, incomplete = glued(pieces)
-        self._replaced = re.sub(rf"[^{_BREAKS}]*$", "", incomplete)
-        return args, incomplete
+    def _is_fresh(self, target: str | None) -> bool:
+        return target in self._known and time.monotonic() - self._known[target][0] < FRESH
 
-    def format_completion(self, item: CompletionItem) -> str:
-        """The candidate, less what bash does not replace, as the shell reads it."""
-        return shlex.quote(item.value.removeprefix(self._replaced))
+    def _asking(self, target: str | None) -> Thread:
+        """The thread that asks, begun now unless one is under way."""
+        thread = self._threads.get(target)
+        if thread is None or not thread.is_alive():
+            thread = self._threads[target] = Thread(target=self._ask, args=[target], daemon=True)
+            thread.start()
+        return thread
 
+    def _ask(self, target: str | None) -> None:
+        from ..cluster.near_names import names_of
 
-def glued(pieces: Iterable[str]) -> list[str]:
-    """Words out of the pieces that bash makes of them.
-
-    Examples
-    --------
-    >>> glued(["quota", "describe", "user", "=", "al"])
-    ['quota', 'describe', 'user=al']
-    """
-    words: list[str] = []
-    for piece in pieces:
-        if words and (_is_break(piece) or _is_break(words[-1][-1:])):
-            words[-1] += piece
-        else:
-            words.append(piece)
-    return words
-
-
-def _is_break(text: str) -> bool:
-    return bool(text) and set(text) <= {*_BREAKS}
-
-
-def register() -> None:
-    """Let click complete by them, each with its script."""
-    for shell in (Bash, Fish, Zsh):
-        shell.source_template = Path(__file__).with_name(f"complete.{shell.name}").read_text("utf-8")
-        add_completion_class(shell)
+        with suppress(KadminError, OSError):  # Tab prints nothing
+            self._known[target] = (time.monotonic(), names_of(self._settings_of(target)))

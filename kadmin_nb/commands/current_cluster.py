@@ -41,7 +41,7 @@ def doctor(session: Session) -> Any:
 
 @click.command("may-i", cls=Verb)
 @options.reading
-@words(completions.change_lines, "[CHANGE]... | TYPE=NAME...")
+@words(completions.settings, "[CHANGE]... | TYPE=NAME...")
 def may_i(session: Session, words: tuple[str, ...]) -> Any:
     """Show which rights a change needs, which of them you have, and the command that grants the others.
 

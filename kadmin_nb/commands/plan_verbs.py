@@ -10,9 +10,9 @@ import click
 from .. import files
 from ..errors import UsageError
 from ..plans.apply_options import ApplyOptions
-from . import completions, options
+from . import options
 from .change_options import again, applying, changing, every
-from .click_glue import FILE, FRAME, Verbs, Words
+from .click_glue import FILE, FRAME, Verbs
 from .declared import plan_from
 from .options import Finite
 from .session import PlanOptions, Session, planned, usage_frame
@@ -67,8 +67,7 @@ def plan(session: Session, file: str | Path | None, impact: Any, plan_options: P
 
 plan.add_command(plan_from)
 
-_PLAN = Words(lambda before: completions.plans())
-which_plan = click.argument("which", metavar="PLAN", type=_PLAN)
+which_plan = click.argument("which", metavar="PLAN")
 """A saved plan's file, or the (beginning of the) id of one that was begun from here."""
 
 
@@ -142,7 +141,7 @@ def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
 
 @plan.command()
 @options.reading
-@click.argument("which", metavar="[PLAN]", required=False, type=_PLAN)
+@click.argument("which", metavar="[PLAN]", required=False)
 def log(session: Session, which: str | None) -> Any:
     """Show the journal of a plan, or list all plans.
 

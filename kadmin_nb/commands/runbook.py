@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from .. import documents, files
 from ..errors import Invalid, KadminError, UsageError
@@ -50,18 +49,6 @@ def list_(name: str | None) -> Any:
     return runbooks.list() if name is None else Text(runbooks.show(name))
 
 
-class Parameter(Words):
-    """`NAME=VALUE` of a runbook; completion offers the names of its parameters."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda before: ())
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        name = ctx.params.get("name") or next(iter(ctx.args), "")  # a line that ends in -p is not parsed whole
-        offers = completions.parameters(name)
-        return [CompletionItem(offer) for offer in offers if offer.startswith(incomplete)]
-
-
 @runbook.command()
 @click.argument("name")
 @click.option("--folder", metavar="FOLDER", help="Write it to this folder; default: the working folder.")
@@ -83,7 +70,6 @@ def new(name: str, folder: str | None) -> Any:
     "-p",
     "parameters",
     multiple=True,
-    type=Parameter(),
     metavar="NAME=VALUE",
     help="A parameter, read as its declared type.",
 )

@@ -21,7 +21,7 @@ from .variables import destination
 
 if TYPE_CHECKING:
     from kadmin_nb.commands.click_glue import Values
-    from kadmin_nb.commands.live_names import NamesOfThread
+    from kadmin_nb.commands.completions import NamesOfThread
     from kadmin_nb.model.connection_settings import Settings
 
 _LINE = re.compile(r"\s*(?:[^=%]+=\s*)?(?P<entry_point>%%?k(?:quota|config|plan|admin))[ \t](?P<line>.*)", re.DOTALL)
@@ -63,7 +63,7 @@ class Completion:
 
     @cached_property
     def _values(self) -> NamesOfThread:
-        from kadmin_nb.commands.live_names import NamesOfThread
+        from kadmin_nb.commands.completions import NamesOfThread
 
         return NamesOfThread(self._settings_of)
 
