@@ -324,7 +324,7 @@ class PartlyFailed(KadminError):
 
     @property
     def exit_state(self) -> ExitState:  # type: ignore[override]  # here it depends on the rows
-        return ExitState.PARTLY if self.outcomes is None or self.outcomes._anything_changed else ExitState.FAILED
+        return ExitState.PARTLY if getattr(self.outcomes, "_anything_changed", True) else ExitState.FAILED
 
 
 __all__ = [  # the classes above: what can be raised

@@ -70,12 +70,9 @@ def run(
 def _ended(command: click.Command, context: click.Context) -> tuple[Any, Hinted | None]:
     """The value; of a run that ended badly what became of its rows, and the error."""
     from ..errors import Hinted
-    from .click_glue import EndedBadly
 
     try:
         return command.invoke(context), None
-    except EndedBadly as ended:
-        return ended.answer, ended.error
     except Hinted as error:
         if error.outcomes is None:
             raise

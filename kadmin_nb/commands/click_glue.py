@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ..errors import Hinted, KadminError, UsageError
+from ..errors import UsageError
 from ..hints import nearest
 from ..model.entity import TYPES
 from ..model.expansion import Variables, as_text, expanded_value, expanded_words
@@ -75,31 +75,8 @@ class Text(str):
         return str(self)
 
 
-class TextInPart(Text):
-    """A text that lacks what could not be read: `error` says what that is, and where it is shown the line fails."""
-
-    error: KadminError
-
-    @classmethod
-    def of(cls, text: str, error: KadminError | None) -> Text:
-        """The text, whole if it has no error."""
-        if error is None:
-            return Text(text)
-        made = cls(text)
-        made.error = error.reworded(f"{error}; the rest is written")
-        return made
-
-
 class HelpAsked(Exception):
     """Somebody asked for help; the text is the answer."""
-
-
-class EndedBadly(Exception):
-    """A run ended with this error; the answer has what became of its rows, in the form that was asked for."""
-
-    def __init__(self, answer: object, error: Hinted) -> None:
-        super().__init__()
-        self.answer, self.error = answer, error
 
 
 class _Expanding:

@@ -15,7 +15,7 @@ from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
 from .answer_formats import as_csv, as_json, as_lines
 from .change_options import allow_unknown, negated, reason
-from .click_glue import EndedBadly, HelpAsked
+from .click_glue import HelpAsked
 from .options import Command, cluster, pair, taken, with_session
 from .session import PlanOptions, Session
 
@@ -155,9 +155,7 @@ def carry_out(session: Session, plan: Plan, plan_options: PlanOptions, output: s
     Raises
     ------
     KadminError
-        Whatever refuses a plan, or fails a row of it.
-    EndedBadly
-        The same, where the outcomes are asked for as JSON or CSV.
+        Whatever refuses a plan, or fails a row of it, with the outcomes as JSON or CSV where that is asked for.
     """
     try:
         return session.save_or_apply(plan, plan_options).raise_for_errors()
@@ -165,8 +163,9 @@ def carry_out(session: Session, plan: Plan, plan_options: PlanOptions, output: s
         if exc.outcomes is None:
             raise
         if output in (JSON, CSV):
-            raise EndedBadly(shown(exc.outcomes.to_arrow(), output), exc) from None
-        exc.rows, exc.outcomes = exc.outcomes, None  # a script reads lines on standard output
+            exc.outcomes = shown(exc.outcomes.to_arrow(), output)
+        else:
+            exc.rows, exc.outcomes = exc.outcomes, None  # a script reads lines on standard output
         raise
 
 

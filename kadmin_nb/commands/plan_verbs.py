@@ -13,9 +13,9 @@ from ..plans.apply_options import ApplyOptions
 from . import options
 from .change_options import again, applying, changing, every
 from .click_glue import FILE, FRAME, Verbs
-from .declared import plan_from
 from .options import Finite
 from .session import PlanOptions, Session, planned, usage_frame
+from .state_verbs import plan_from
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan

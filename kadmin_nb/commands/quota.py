@@ -16,9 +16,9 @@ from . import completions, options
 from .change_options import changing, every, planning
 from .chart import chart
 from .click_glue import FRAME, Verbs, words
-from .history_verbs import history_at
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
+from .state_verbs import history_at
 from .usage import near, top, usage
 
 TO_READ = "[TYPE=NAME]..."

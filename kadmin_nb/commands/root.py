@@ -20,10 +20,10 @@ SECTIONS = {
     },
     "Plans and files": {
         "plan": ("plan_verbs", "Saved plans: show, apply, verify, roll back."),
-        "export": ("declared", "Write quotas and configs to a YAML or JSON file."),
-        "diff": ("diff_verb", "Compare two clusters, files or times."),
+        "export": ("state_verbs", "Write quotas and configs to a YAML or JSON file."),
+        "diff": ("state_verbs", "Compare two clusters, files or times."),
         "policy": ("policy", "A team's rules for quotas and configs."),
-        "history": ("history_verbs", "Record clusters, and look up what was set when."),
+        "history": ("state_verbs", "Record clusters, and look up what was set when."),
         "runbook": ("runbook", "Runbooks: notebooks with parameters."),
     },
     "Clusters": {

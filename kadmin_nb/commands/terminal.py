@@ -169,8 +169,6 @@ def _print_result(result: Result, colour: bool) -> ExitState:
     is_lost = not _is_printed(result, colour)
     if is_lost and _has_changed(value):
         _print_note(f"Changes already made stay: {printable(value._short_form())}")
-    if error is None and isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
-        error = getattr(value, "error", None)
     if error is not None:
         _say(error, colour)
         return error.exit_state

@@ -16,7 +16,6 @@ from ..errors import UsageError
 from ..model.times import length_of_time
 from . import completions, options
 from .click_glue import FrameName, Verb
-from .history_verbs import history_at
 from .options import Finite, Length
 from .session import (
     FRAME_FILES,
@@ -26,6 +25,7 @@ from .session import (
     where_spark_is,
     with_progress,
 )
+from .state_verbs import history_at
 
 if TYPE_CHECKING:
     from ..cluster.observation import ObservationAnswer

@@ -186,8 +186,6 @@ class KAdmin(Magics):
             raise result.error
         if getattr(result.value, "_is_raised", False):
             result.value.raise_for_errors()
-        if isinstance(result.value, str) and (error := getattr(result.value, "error", None)):
-            _show_text("\n".join(error.lines()))
         if hint := getattr(result.value, "hint", None):
             _show_text(f"Hint: {printable(hint)}")
         return value if out is None and file is None else None

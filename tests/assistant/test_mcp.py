@@ -252,7 +252,7 @@ def test_an_answer_that_is_too_large_is_one_line(door, monkeypatch):
 def test_no_argument_of_a_tool_applies_names_a_cluster_or_runs_a_policy():
     """*There was an option that I had not thought of.*"""
     never = {
-        "apply", "allow", "save", "stage", "stage_on", "onto", "rows", "policy", "cluster", "property", "out", "force",
+        "apply", "allow", "save", "stage", "policy", "cluster", "property", "out", "force",
         "for", "token", "names", "print", "wait_lease", "every_match", "file_", "raw", "as",
     }  # fmt: skip
     offered = {name: set(tool.arguments["properties"]) for name, tool in TOOLS.items()}

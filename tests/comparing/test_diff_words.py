@@ -127,8 +127,8 @@ def test_a_plan_beside_a_cluster(cluster, kafka, kadmin, unique, tmp_path: Path)
 
 WRONG = {
     "diff plan:no.json {kafka}": (1, "no.json"),
-    "diff": (2, "two sides are required"),
-    "diff a b c": (2, "3 sides are too many"),
+    "diff": (2, "diff compares two sides"),
+    "diff a b c": (2, "diff compares two sides"),
     "diff {kafka} {kafka}": (2, "both sides are the same"),
     "diff {kafka} {alias}": (2, "as it is now"),
     "diff nosuch {kafka}": (1, "nosuch is not a file, not a profile"),
@@ -140,7 +140,7 @@ WRONG = {
     "diff history:{lake}@ {kafka}": (2, "is not a time of a history"),
     "diff history:{lake}@tomorrow {kafka}": (2, "tomorrow is not a time"),
     "diff history:{lake}@now {kafka}": (1, "nothing has been recorded here yet"),
-    "diff a b --cluster {kafka}": (2, "--cluster is about the current cluster, but two others are named"),
+    "diff a b --cluster {kafka}": (2, "--cluster is a third cluster"),
 }
 
 
