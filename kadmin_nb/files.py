@@ -1,27 +1,19 @@
-"""Files: written whole or not at all, and read within bounds of bytes and time; one reader of text."""
+"""Files: written whole or not at all, and read within bounds; one reader of text."""
 
 from __future__ import annotations
 
 import codecs
 import errno
-import io
 import os
 import re
-import select
 import stat
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from .errors import Invalid, KadminError, NotFound, TimedOut, UsageError
-
-PATIENCE, PATIENCE_WITH_A_NAME = 60.0, 10.0
-"""Seconds in which a pipe has to come to its end: that of a command, and one in a folder, which may have no writer."""
-
-_CHUNK = 1 << 20
+from .errors import Invalid, KadminError, NotFound, UsageError
 
 _AS_BYTES: int = getattr(os, "O_BINARY", 0)
 _WITHOUT_WAITING: int = _AS_BYTES | getattr(os, "O_NONBLOCK", 0)
@@ -40,8 +32,7 @@ def writing(place: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
 
     When the block raises, the disk is full, or the process is killed, `place` is as it was before; where the disk fails
     as the folder is synced, the new file is there, and may be gone after a crash. A file that was
-    there keeps its mode, and a symbolic link stays a link. A pipe or /dev/stdout is written to when the
-    block has ended.
+    there keeps its mode, and a symbolic link stays a link.
 
     Parameters
     ----------
@@ -55,12 +46,10 @@ def writing(place: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
     Invalid
         The file cannot be written, in the system's words; `code` is its name of the error, such as `ENOSPC`.
     """
+    if os.path.abspath(place).startswith(("/proc/", "/dev/fd/", "/dev/std")):
+        raise Invalid(f"{place} cannot be written: it is an open file")  # behind it may be one that is appended to
     try:
-        is_no_file = place.exists() and not (
-            place.is_file() or place.is_dir()
-        )  # a pipe, a device: no rename replaces it
-        is_stream = is_no_file or _names_an_open_file(place)
-        with _stream(place) if is_stream else _replacement(Path(os.path.realpath(place)), mode) as file:
+        with _replacement(Path(os.path.realpath(place)), mode) as file:
             yield file
     except OSError as error:
         raise not_written(place, error) from None
@@ -236,35 +225,14 @@ def _writable_status(target: Path) -> os.stat_result | None:
         status = target.stat()
     except FileNotFoundError:
         return None
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is a folder, a pipe or a device")
     if not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return status
 
 
-def _names_an_open_file(place: Path) -> bool:
-    """True if it is /dev/stdout or the like, also through links; behind it may be a regular file."""
-    name = os.path.abspath(place)
-    for _ in range(40):
-        if name.startswith(("/proc/", "/dev/fd/", "/dev/std")):
-            return True
-        if not os.path.islink(name):
-            return False
-        name = os.path.join(os.path.dirname(name), os.readlink(name))
-    return False
-
-
-@contextmanager
-def _stream(place: Path) -> Iterator[BinaryIO]:
-    """Collected first: Parquet's writer asks where it stands, which no pipe knows."""
-    content = io.BytesIO()
-    yield content
-    with open(os.open(place, os.O_WRONLY | os.O_APPEND | _AS_BYTES), "wb") as file:
-        file.write(content.getvalue())
-
-
-def read(place: Path, what: str, most: int, *, pipe: bool = False, missing: str | None = None) -> bytes:
+def read(place: Path, what: str, most: int, *, missing: str | None = None) -> bytes:
     """The content of a regular file.
 
     Parameters
@@ -273,8 +241,6 @@ def read(place: Path, what: str, most: int, *, pipe: bool = False, missing: str 
         What the file should be, with its article, for errors: "a plan file".
     most
         Bytes that it may have.
-    pipe
-        Read a pipe too, such as a shell's `<(…)`: for a file that is read once.
     missing
         The message where there is no such file.
 
@@ -283,32 +249,27 @@ def read(place: Path, what: str, most: int, *, pipe: bool = False, missing: str 
     NotFound
         No such file.
     UsageError
-        It is a folder or a device, it has more bytes, or it cannot be read.
-    TimedOut
-        It is a pipe that is never closed.
+        It is a folder, a pipe or a device, it has more bytes, or it cannot be read.
     """
+    check(place, what, most, missing=missing)
     try:
-        handle = os.open(place, os.O_RDONLY | _WITHOUT_WAITING)
-    except (OSError, ValueError) as error:
+        with open(os.open(place, os.O_RDONLY | _WITHOUT_WAITING), "rb") as file:
+            return _within(file.read(most + 1), str(place), what, most)
+    except OSError as error:
         raise _not_read(str(place), what, error, missing) from None
-    try:
-        patience = PATIENCE if _names_an_open_file(place) else min(PATIENCE, PATIENCE_WITH_A_NAME)
-        return _content(handle, str(place), what, most, pipe=pipe, patience=patience)
-    finally:
-        os.close(handle)
 
 
-def read_text(place: Path, what: str, most: int, *, pipe: bool = False, missing: str | None = None) -> str:
+def read_text(place: Path, what: str, most: int, *, missing: str | None = None) -> str:
     """The text of a regular file, in UTF-8 with or without a byte order mark; arguments as of `read`.
 
     Raises
     ------
-    NotFound, UsageError, TimedOut
+    NotFound, UsageError
         As of `read`.
     Invalid
         It is not UTF-8; another format that is known is named.
     """
-    return text_of(read(place, what, most, pipe=pipe, missing=missing), str(place), what)
+    return text_of(read(place, what, most, missing=missing), str(place), what)
 
 
 def text_of(content: bytes, name: str, what: str) -> str:
@@ -348,18 +309,14 @@ def without_mark(content: bytes) -> bytes:
 _AS_UTF_8 = "Save it as UTF-8: Windows PowerShell does with Out-File -Encoding utf8."
 _UTF_16, _UNPACK = ("UTF-16", _AS_UTF_8), "Unpack it first."
 _BEGINNINGS = {
-    codecs.BOM_UTF32_LE: ("UTF-32", _AS_UTF_8),
-    codecs.BOM_UTF32_BE: ("UTF-32", _AS_UTF_8),
     codecs.BOM_UTF16_LE: _UTF_16,
     codecs.BOM_UTF16_BE: _UTF_16,
     b"PK\3\4": ("a zip archive", f"{_UNPACK} An Excel workbook is a zip archive, too: save it as CSV."),
     b"\x1f\x8b": ("a gzip archive", _UNPACK),
     b"\x28\xb5\x2f\xfd": ("a zstd archive", _UNPACK),
-    b"BZh": ("a bzip2 archive", _UNPACK),
-    b"\xfd7zXZ\0": ("an xz archive", _UNPACK),
     b"PAR1": ("a Parquet file", "Only text is read here."),
 }
-"""The first bytes of files that are not text in UTF-8; UTF-32's before UTF-16's, with which they begin."""
+"""The first bytes of files that are not text in UTF-8."""
 
 _UTF_16_WITHOUT_MARK = re.compile(rb".?(?:[\t\r\n\x20-\x7e]\0){2}", re.DOTALL)
 
@@ -372,73 +329,27 @@ def check(place: Path, what: str, most: int, *, missing: str | None = None) -> N
         raise _not_read(str(place), what, error, missing) from None
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{place} is not a file, so it cannot be {what}")
-    if status.st_size > most:
-        raise UsageError(f"{place} is larger than {most:,} bytes, so it cannot be {what}")
+    _within_size(status.st_size, str(place), what, most)
 
 
 def read_stdin(what: str, most: int) -> str:
-    """The text of standard input to its end, as `read_text` reads a file; a person who types may take their time."""
-    name, stream = "standard input", sys.stdin.buffer
+    """The text of standard input to its end, as `read_text` reads a file."""
+    name = "standard input"
     try:
-        content = _content(stream.fileno(), name, what, most, pipe=True, patience=PATIENCE)
-    except io.UnsupportedOperation:  # a text that stands for it
-        content = _within(stream.read(most + 1), name, what, most)
-    return text_of(content, name, what)
-
-
-def _content(handle: int, name: str, what: str, most: int, *, pipe: bool, patience: float) -> bytes:
-    try:
-        mode = os.fstat(handle).st_mode
-        if stat.S_ISREG(mode):
-            return _within(b"".join(_chunks(handle, most)), name, what, most)
-        is_null = os.path.samestat(os.fstat(handle), os.stat(os.devnull))
-        comes_to_an_end = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(handle) or is_null
-        if pipe and comes_to_an_end:
-            return _within(b"".join(_arriving(handle, name, most, patience)), name, what, most)
+        content = sys.stdin.buffer.read(most + 1)
     except OSError as error:
         raise _not_read(name, what, error, None) from None
-    raise UsageError(f"{name} is not a file, so it cannot be {what}")
+    return text_of(_within(content, name, what, most), name, what)
 
 
 def _within(content: bytes, name: str, what: str, most: int) -> bytes:
-    if len(content) > most:
-        raise UsageError(f"{name} is larger than {most:,} bytes, so it cannot be {what}")
+    _within_size(len(content), name, what, most)
     return content
 
 
-def _chunks(handle: int, most: int) -> Iterator[bytes]:
-    """Until the end, or until there are more than `most` bytes."""
-    while most >= 0 and (chunk := os.read(handle, min(_CHUNK, most + 1))):
-        most -= len(chunk)
-        yield chunk
-
-
-def _arriving(handle: int, name: str, most: int, patience: float) -> Iterator[bytes]:
-    """The same of a pipe, in which bytes arrive one day or never."""
-    until = None if os.isatty(handle) else time.monotonic() + patience
-    while most >= 0:
-        _wait(handle, name, until, patience)
-        try:
-            chunk = os.read(handle, min(_CHUNK, most + 1))
-        except BlockingIOError:
-            continue
-        if not chunk:
-            return
-        most -= len(chunk)
-        yield chunk
-
-
-def _wait(handle: int, name: str, until: float | None, patience: float) -> None:
-    if not hasattr(select, "poll"):  # Windows waits in the reading itself
-        return
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
-    left = None if until is None else max(0.0, until - time.monotonic())
-    if left == 0 or not poll.poll(None if left is None else left * 1000):
-        raise TimedOut(
-            f"{name} did not end within {patience:g} s",
-            hint="It is a pipe whose writer has not finished, or that has none. Use a file instead.",
-        )
+def _within_size(size: int, name: str, what: str, most: int) -> None:
+    if size > most:
+        raise UsageError(f"{name} is larger than {most:,} bytes, so it cannot be {what}")
 
 
 def _not_read(name: str, what: str, error: OSError | ValueError, missing: str | None) -> KadminError:

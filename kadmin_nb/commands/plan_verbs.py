@@ -180,4 +180,4 @@ def _change_lines_in(file: str | Path) -> str:
     what, missing = "a file of lines", f"{file} cannot be read: No such file or directory"
     if file == "-":
         return files.read_stdin(what, _LARGEST)
-    return files.read_text(Path(file), what, _LARGEST, pipe=True, missing=missing)
+    return files.read_text(Path(file), what, _LARGEST, missing=missing)

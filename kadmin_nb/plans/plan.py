@@ -351,7 +351,7 @@ class Plan(PrintFormats, Tabular):
             Its reason has a secret in it.
         """
         missing = f"no such plan file: {path}"
-        text = files.read_text(Path(path), "a plan file", _LARGEST_FILE, pipe=True, missing=missing)
+        text = files.read_text(Path(path), "a plan file", _LARGEST_FILE, missing=missing)
         plan = read_plan(text, str(path))
         refuse_secret_text(f"the reason in {path}", plan.reason or "")
         return plan

@@ -44,12 +44,10 @@ def load(path: str | os.PathLike[str]) -> Declared:
         It is not UTF-8; a value that no quota can have.
     UsageError
         It cannot be read, or is larger than 64 MiB; something in it is wrong: the error names the line.
-    TimedOut
-        It is a pipe that is never closed.
     """
     where = os.fspath(path)
     missing = f"no such file: {where}"
-    return read(files.read_text(Path(where), WHAT, MAX_DECLARATION_BYTES, pipe=True, missing=missing), where)
+    return read(files.read_text(Path(where), WHAT, MAX_DECLARATION_BYTES, missing=missing), where)
 
 
 def read(text: str, where: str = "the file") -> Declared:

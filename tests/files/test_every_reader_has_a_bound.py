@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import kadmin_nb as kn
-from kadmin_nb import files, state
+from kadmin_nb import state
 from kadmin_nb.commands import terminal
 from kadmin_nb.frames import frame_files as frames
 from kadmin_nb.plans.journal import read_records
@@ -65,7 +62,6 @@ def signing_in(place: Path) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KADMIN_CONFIG", os.devnull)
-    monkeypatch.setattr(files, "PATIENCE", 0.3)
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -73,7 +69,7 @@ def test_a_pipe_without_end(name, tmp_path):
     """`plan show pipe` waited for ever."""
     file, read = READERS[name]
     os.mkfifo(tmp_path / file)
-    with pytest.raises((kn.UsageError, kn.errors.TimedOut), match=r"is not a file|did not end within"):
+    with pytest.raises(kn.UsageError, match="is not a file"):
         read(tmp_path / file)
 
 
@@ -151,12 +147,3 @@ def test_a_value_without_end_is_not_repeated(tmp_path):
     with pytest.raises(kn.Invalid, match=r"cannot be -1{99}… \(10,00\d characters\)") as raised:
         said("quota", "set", f"producer_byte_rate={value}", "user=alice", "--cluster", "localhost:1")
     assert len(str(raised.value)) < 1_000
-
-
-def test_process_substitution():
-    """`kadmin-nb plan show <(…)` is how one shows a plan of another machine."""
-    program = "from kadmin_nb.commands import main; main()"
-    line = f"{shlex.quote(sys.executable)} -c '{program}' plan show <(sleep 0.2; echo hello)"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith("Invalid: /dev/fd/63 is not a plan file")

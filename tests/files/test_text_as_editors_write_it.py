@@ -86,7 +86,6 @@ OTHERS: dict[str, tuple[Callable[[str], bytes], str]] = {
     "UTF-16 with a mark": (lambda text: text.encode("utf-16"), "UTF-16"),
     "UTF-16 of a big end": (lambda text: text.encode("utf-16-be"), "UTF-16"),
     "UTF-16 without a mark": (lambda text: text.encode("utf-16-le"), "UTF-16"),
-    "UTF-32": (lambda text: text.encode("utf-32"), "UTF-32"),
     "zip": (zipped, "a zip archive"),
     "gzip": (lambda text: gzip.compress(text.encode()), "a gzip archive"),
 }
