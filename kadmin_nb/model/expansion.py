@@ -22,9 +22,6 @@ class Variables(Protocol):
     def value(self, expression: str) -> object:
         """The value of an expression."""
 
-    def hold(self, wanted: object) -> bool:
-        """Does one of them lead to this object?"""
-
 
 Expand = Callable[[Sequence[str]], list[str]]
 """From the words of a line as they were typed to those that are meant."""

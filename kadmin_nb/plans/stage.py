@@ -67,17 +67,20 @@ Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], 
 class StagedEdits:
     """The edits of a stage by their targets, in the order they were staged, as editors and sessions work on them.
 
-    It may be filled from several threads, as a widget and a cell do. `version` counts its changes, `emptied` how often
-    nothing was left. `shown` is the plan of it that somebody looked at last; `policies` were named for what is staged.
+    It may be filled from several threads, as a widget and a cell do. `version` counts its changes.
+    `shown` is the plan of it that somebody looked at last; `policies`, `reason` and `allowed` (keys that are not known)
+    were given with what is staged, and go with it.
     """
 
     def __init__(self) -> None:
         self._edits: dict[Target, Edit] = {}
         self._lock = threading.RLock()
         self._listeners, self._apply_listeners = Listeners(), Listeners()
-        self.version = self.emptied = 0
+        self.version = 0
         self.shown: Plan | None = None
         self.policies: tuple[str, ...] = ()
+        self.reason: str | None = None
+        self.allowed: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self._edits)
@@ -167,7 +170,7 @@ class StagedEdits:
         """Count the change and tell the listeners."""
         self.version += 1
         if not self._edits:
-            self.emptied, self.shown, self.policies = self.emptied + 1, None, ()
+            self.shown, self.policies, self.reason, self.allowed = None, (), None, frozenset()
         self._listeners.tell()
 
 

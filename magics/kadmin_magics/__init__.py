@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from types import CodeType, FrameType
 
-from IPython.core.extensions import ExtensionManager
 from IPython.core.interactiveshell import InteractiveShell
 
 from kadmin_nb.version import OLDEST_WIDGETS
@@ -18,16 +16,13 @@ from .magics import HAS_COMPLETION, KAdmin
 
 __all__ = ["load", "unload"]
 
-_reloading: dict[int, KAdmin] = {}
-"""Between the two halves of `%reload_ext`: the magics of a shell with their current cluster and its stage."""
-
 
 def load(shell: InteractiveShell) -> None:
     """Register the magics and their completion; once, however often it is called."""
     if KAdmin.__name__ not in shell.magics_manager.registry:
         if lacking := _lacking():
             print(f"kadmin_nb works here with plain tables and lines; it would have {lacking}.", file=sys.stderr)
-        (_reloading.pop(id(shell), None) or KAdmin(shell)).register()
+        KAdmin(shell).register()
 
 
 def _lacking() -> str:
@@ -43,19 +38,7 @@ def _lacking() -> str:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Undo `load`, and leave the current cluster; `%reload_ext` keeps it, with what is staged."""
+    """Undo `load`, and leave the current cluster."""
     loaded = shell.magics_manager.registry.get(KAdmin.__name__)
-    if loaded is None:
-        return
-    is_reload = _is_running(ExtensionManager.reload_extension.__code__)
-    loaded.unregister(is_reload=is_reload)
-    if is_reload:
-        _reloading[id(shell)] = loaded
-
-
-def _is_running(code: CodeType) -> bool:
-    """True if this code is among the callers: IPython does not say why it unloads."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code is not code:
-        frame = frame.f_back
-    return frame is not None
+    if loaded is not None:
+        loaded.unregister()

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from kadmin_nb.errors import KadminError
-from kadmin_nb.model.grammar import open_quote
-
-from .variables import destination
+from kadmin_nb.model.grammar import open_quote, split
 
 if TYPE_CHECKING:
     from kadmin_nb.commands.click_glue import Values
@@ -103,12 +101,11 @@ def _offered(magic: str, line: str, values: Values | None) -> Offers:
         return _PYTHON
     if open_quote(line) is not None or "#" in earlier.split():
         return Offers(begun, [], True)
-    _, words = destination(earlier)
     from kadmin_nb.commands import complete
 
     from .notebook_verbs import entry_point
 
-    matches = complete(words, begun, magic, entry_point(magic), values)
+    matches = complete(split(earlier), begun, magic, entry_point(magic), values)
     # JupyterLab compares what candidates have in common with texts that are escaped for its page: where that ended with
     # `user=<` it showed none of them, and took no further Tab. With the word itself they have less in common.
     is_lost = begun and "<" not in begun and all(match.startswith(f"{begun}<") for match in matches)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import linecache
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,15 +18,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
-from traitlets import Enum
 
 from kadmin_nb import hints
 from kadmin_nb.errors import Interrupted, KadminError, printable
-from kadmin_nb.frames import FORMS
+from kadmin_nb.model.grammar import split
 from kadmin_nb.plans.execution.progress import Advance
 
 from .frames import Frames
-from .variables import CallersVariables, caller, destination
+from .variables import CallersVariables, caller
 
 try:
     from .completion import Completion
@@ -44,19 +42,9 @@ if TYPE_CHECKING:
     from .notebook_session import NotebookSession
 
 
-ANSWER = "answer"
-"""The frame type that is not plain: a DataFrame that shows the answer."""
-
-
 @magics_class
 class KAdmin(Magics):
     """Kafka quotas and configs in a notebook."""
-
-    frame = Enum(
-        (ANSWER, *FORMS),
-        default_value=ANSWER,
-        help="The frame type of answers; --as sets it for one call. answer: a pandas DataFrame that shows its answer.",
-    ).tag(config=True)
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
@@ -68,16 +56,13 @@ class KAdmin(Magics):
     def register(self) -> None:
         """Into the shell, with completion."""
         self._shell.register_magics(self)
-        configurables: list[Any] = self._shell.configurables
-        if self not in configurables:
-            configurables.append(self)
         if self._completion is not None:
             self._shell.Completer.custom_matchers.append(self._completion.matcher)
         self._frames.register()
         atexit.register(self._leave)
 
-    def unregister(self, *, is_reload: bool = False) -> None:
-        """Out of the shell again, without a trace; the current cluster is left, unless it is registered again."""
+    def unregister(self) -> None:
+        """Out of the shell again, without a trace; the current cluster is left, with a word on what is staged."""
         manager = self._shell.magics_manager
         for kind, names in self.magics.items():
             for name in names:
@@ -88,12 +73,10 @@ class KAdmin(Magics):
             self._shell.Completer.custom_matchers.remove(self._completion.matcher)
         self._frames.unregister()
         atexit.unregister(self._leave)
-        if not is_reload:
-            session: NotebookSession | None = self.__dict__.get("session")
-            connected = session.connected if session is not None and session.owns else None
-            if session is not None and connected is not None and (count := len(connected.stage)):
-                session.warn(f"{count} staged change{'s' * (count != 1)} on cluster {connected.id} dropped")
-            self._leave()
+        connected = self.session.connected if self.session.owns else None
+        if connected is not None and (count := len(connected.stage)):
+            self.session.warn(f"{count} staged change{'s' * (count != 1)} on cluster {connected.id} dropped")
+        self._leave()
 
     @no_var_expand
     @line_cell_magic
@@ -152,7 +135,7 @@ class KAdmin(Magics):
 
         from .notebook_verbs import entry_point
 
-        name, words = destination(line)
+        words = split(line)
         variables = CallersVariables(self._shell, caller())
         typed = f"%{magic}" if cell is None else f"%%{magic}"
         with Line(self._shell) as line_of_progress:
@@ -166,7 +149,7 @@ class KAdmin(Magics):
                     self._named_cluster = connected
                     if self._completion is not None:
                         self._completion.begin()
-                value = self._handed(result, name)
+                value = self._handed(result)
                 return None if _is_hushed(line, caller()) else value
             except (KadminError, Interrupted) as exc:
                 exc.syntax = hints.magic
@@ -175,12 +158,12 @@ class KAdmin(Magics):
             finally:
                 self.session.variables = self.session.frames = None  # they hold the caller's frame
 
-    def _handed(self, result: Result, name: str | None) -> Any:
+    def _handed(self, result: Result) -> Any:
         """The value in its form; into its variable when it has one. What is raised where it is not ok, is."""
-        value, (file, variable) = self._formed(result), _places(result.out)
+        value, (file, out) = _formed(result), _places(result.out)
         if file is not None:
             _write(result, file)
-        if (out := name or variable) is not None:
+        if out is not None:
             self._shell.push({out: value})  # type: ignore[no-untyped-call]
         if result.error is not None:
             raise result.error
@@ -190,20 +173,21 @@ class KAdmin(Magics):
             _show_text(f"Hint: {printable(hint)}")
         return value if out is None and file is None else None
 
-    def _formed(self, result: Result) -> Any:
-        from kadmin_nb.commands.answer_formats import as_json, formed
-        from kadmin_nb.frames.display import Display
-
-        value = result.value
-        if result.json:
-            return as_json(value)
-        if form := result.form or (self.frame if self.frame != ANSWER and getattr(value, "_is_frame", False) else None):
-            return formed(value, form)
-        return value._at(hints.magic)._in_cell() if isinstance(value, Display) else value
-
     def _leave(self) -> None:
         if "session" in self.__dict__:
             self.session.close()
+
+
+def _formed(result: Result) -> Any:
+    from kadmin_nb.commands.answer_formats import as_json, formed
+    from kadmin_nb.frames.display import Display
+
+    value = result.value
+    if result.json:
+        return as_json(value)
+    if result.form:
+        return formed(value, result.form)
+    return value._at(hints.magic)._in_cell() if isinstance(value, Display) else value
 
 
 def _is_hushed(line: str, frame: FrameType) -> bool:
@@ -259,7 +243,7 @@ QUIET = 1.0
 
 
 class Line:
-    """An updating line of text: a display in a notebook, standard error in a terminal.
+    """An updating line of text: a display in a notebook.
 
     papermill and nbclient send no input, so nobody watches there, and documents stay as they are.
     """
@@ -272,8 +256,6 @@ class Line:
     @property
     def watched(self) -> bool:
         """True if a person can see it."""
-        if self._kernel is None:
-            return sys.stderr.isatty()
         return bool(getattr(self._kernel, "_allow_stdin", False))
 
     def progress(self, advance: Advance) -> None:
@@ -286,12 +268,7 @@ class Line:
         self._say(text)
 
     def _say(self, text: str) -> None:
-        if not self.watched:
-            return
-        if self._kernel is None:
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-            self._handle = self._handle or True
-        else:
+        if self.watched:
             self._display(text)
 
     def _display(self, text: str) -> None:
@@ -309,9 +286,5 @@ class Line:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._handle is None:
-            return
-        if self._kernel is None:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        else:
+        if self._handle is not None:
             self._display("")

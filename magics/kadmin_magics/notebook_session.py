@@ -29,15 +29,10 @@ if TYPE_CHECKING:
 class NotebookSession(Session):
     """A notebook's memory: verbs stage into the cluster's stage, `apply` takes the plan last shown.
 
-    `reason` and `allowed` were typed for what is staged: they go when it goes, at `emptied`, as its policies do.
     A session of another cluster, for one command, has no stage: what it stages or shows would end with it.
     """
 
     has_stage: bool = True
-
-    reason: str | None = None
-    allowed: frozenset[str] = frozenset()
-    emptied: int = 0
 
     def warn(self, *lines: str) -> None:
         """Say it below the cell: a notebook's own line of notes is gone when the cell has run, standard error stays."""
@@ -78,7 +73,7 @@ class NotebookSession(Session):
         return NotebookSession(target, properties, *told, has_stage=False)
 
     def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
-        """Make another cluster the current one; the one before is closed unless a variable holds it, or its plan.
+        """Make another cluster the current one; the one before ends when nothing holds it any more.
 
         Raises
         ------
@@ -91,22 +86,15 @@ class NotebookSession(Session):
         same = target is self.connected or (target, overrides) == (self.target, self.properties)
         if self.connected is not None and same:
             return self.connected
-        before, variables = self.connected, self.variables
-        if before is not None and (count := len(before.stage)):
+        if self.connected is not None and (count := len(self.connected.stage)):
             raise UsageError(
-                f"{count} changes are staged on cluster {before.id}", hint="%kquota apply or %kquota discard first."
+                f"{count} changes are staged on cluster {self.connected.id}",
+                hint="%kquota apply or %kquota discard first.",
             )
         fresh = self._reached(target, overrides) if isinstance(target, str) else target
-        if before is not None and variables is not None and variables.hold(before.port):
-            self.owns = False  # a variable leads to it: the Cluster, a plan, a stage, an editor
-        self.close()
         self.target, self.properties = (target, overrides) if isinstance(target, str) else (None, {})
         self.connected, self.owns = fresh, isinstance(target, str)
         return fresh
-
-    def close(self) -> None:
-        self._forget()
-        super().close()
 
     def chosen(self, target: object, properties: Mapping[str, str]) -> object:
         return self.use(_target(target), properties)
@@ -129,9 +117,10 @@ class NotebookSession(Session):
             return super().change(edits, plan_options)
         stage = self.stage
         stage.add(edits, again=plan_options.again)
-        self.allowed |= {*plan_options.allow_unknown}
-        self.reason = plan_options.reason or self.reason
-        self._staged.policies = self.with_policies(plan_options.apply_options).policy
+        staged = self._staged
+        staged.allowed |= {*plan_options.allow_unknown}
+        staged.reason = plan_options.reason or staged.reason
+        staged.policies = self.with_policies(plan_options.apply_options).policy
         return stage
 
     def with_policies(self, options: ApplyOptions) -> ApplyOptions:
@@ -141,14 +130,8 @@ class NotebookSession(Session):
 
     @property
     def stage(self) -> Stage:
-        from kadmin_nb.plans.stage import edits_of
-
         self._refuse_elsewhere()
-        stage = self.cluster.stage
-        if self.emptied != (emptied := edits_of(stage).emptied):
-            self._forget()
-            self.emptied = emptied
-        return stage
+        return self.cluster.stage
 
     @property
     def _staged(self) -> StagedEdits:
@@ -171,10 +154,9 @@ class NotebookSession(Session):
     def plan(self, plan_options: PlanOptions, impact: Any = None) -> Plan:
         from kadmin_nb.plans.plan import applied_by
 
-        stage = self.stage
-        allowed = {*self.allowed, *plan_options.allow_unknown}
-        plan = planned(stage, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
         edits = self._staged
+        allowed, reason = {*edits.allowed, *plan_options.allow_unknown}, plan_options.reason or edits.reason
+        plan = planned(self.stage, replace(plan_options, reason=reason, allow_unknown=allowed))
         edits.policies = self.with_policies(plan_options.apply_options).policy
         self.cluster.plans.guard(plan, edits.policies)
         plan = self._with_impact(plan, impact)
@@ -200,11 +182,7 @@ class NotebookSession(Session):
     def discard(self) -> Stage:
         stage = self.stage
         stage.discard()
-        self._forget()
         return stage
-
-    def _forget(self) -> None:
-        self.reason, self.allowed = None, frozenset()
 
     def _shown(self, plan_id: str | None) -> Plan:
         """The plan that was last shown, if it still is what is staged."""

@@ -1,38 +1,17 @@
-"""Variables that a line names in a notebook: `{expr}` and `--pairs name` are looked up, `name << …` is assigned."""
+"""Variables that a line names in a notebook: `{expr}` and `--pairs name` are looked up."""
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Mapping
-from functools import partial
 from inspect import CO_OPTIMIZED
-from keyword import iskeyword
-from types import FrameType, FunctionType, MethodType, ModuleType
+from types import FrameType
 from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
 from kadmin_nb.errors import UsageError
 from kadmin_nb.hints import did_you_mean
-from kadmin_nb.model.grammar import split
-
-
-def destination(line: str) -> tuple[str | None, list[str]]:
-    """The variable named by `name <<` and the words after it; None and all words without it.
-
-    Raises
-    ------
-    UsageError
-        The name cannot be a variable's.
-    """
-    words = split(line)
-    if words[1:2] != ["<<"]:
-        return None, words
-    if not words[0].isidentifier() or iskeyword(words[0]):
-        raise UsageError(f"{words[0]} is not a variable name")
-    return words[0], words[2:]
-
 
 _BETWEEN = ("IPython", "kadmin_magics", "decorator")
 """Packages whose frames lie between a line and its magic."""
@@ -47,29 +26,6 @@ def caller() -> FrameType:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame = frame.f_back
     return frame
-
-
-_MANY = 100_000
-"""Objects that are looked at for a connection; what is larger is taken to hold it."""
-
-
-def _may_hold(value: object) -> bool:
-    """True of what is ours, and of what somebody keeps such things in."""
-    is_ours = type(value).__module__.partition(".")[0] in ("kadmin_nb", "kadmin_magics")
-    return is_ours or isinstance(value, list | tuple | dict | set | MethodType | partial)
-
-
-def _lead_to(wanted: object, values: list[object]) -> bool:
-    """Is the object among these, or does one of them refer to it, however far away?"""
-    seen, todo = set[int](), values
-    while todo and len(seen) < _MANY:
-        value = todo.pop()
-        if value is wanted:
-            return True
-        if id(value) not in seen and not isinstance(value, type | ModuleType | FrameType | InteractiveShell):
-            seen.add(id(value))
-            todo.extend((value.__closure__ or ()) if isinstance(value, FunctionType) else gc.get_referents(value))
-    return bool(todo)
 
 
 class CallersVariables:
@@ -101,12 +57,6 @@ class CallersVariables:
             raise UsageError(f"{{{expression}}} is not an expression") from None
         except Exception as exc:
             raise UsageError(f"{{{expression}}} raises {type(exc).__name__}: {exc}") from None
-
-    def hold(self, wanted: object) -> bool:
-        """Does one of them lead to this object? Outputs that the shell remembers, as `_3`, are none."""
-        names = {**self._shell.user_ns, **self._names()}
-        values = [value for name, value in names.items() if not name.startswith("_")]
-        return _lead_to(wanted, [value for value in values if _may_hold(value) and value is not names.get("Out")])
 
     def _names(self) -> dict[str, Any]:
         return _names_in(self._frame)

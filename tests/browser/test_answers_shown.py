@@ -57,7 +57,7 @@ def cells(kafka: Any, cluster: Any) -> list[str]:
     cluster.apply(stage.plan("to be looked at"))
     if "shown-topic" not in cluster.port.topics():
         cluster.port.create_topics({"shown-topic": 1})
-    begin = ("%load_ext kadmin_nb", f"%kadmin use {kafka.bootstrap}", f"%kquota clients << usage {LOG} --clients")
+    begin = ("%load_ext kadmin_nb", f"%kadmin use {kafka.bootstrap}", f"%kquota usage {LOG} --out clients --clients")
     return ["\n".join(begin), *LINES.values()]
 
 

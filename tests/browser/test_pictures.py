@@ -86,7 +86,7 @@ def company() -> Iterator[Any]:
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_pictures_of_a_notebook(host: str, company: Any, lab: Lab, browser: Any) -> None:
-    begin = ("%load_ext kadmin_nb", f"%kadmin use {company.bootstrap}", f"%kquota clients << usage {LOG} --clients")
+    begin = ("%load_ext kadmin_nb", f"%kadmin use {company.bootstrap}", f"%kquota usage {LOG} --out clients --clients")
     name = f"pictures-{host}.ipynb"
     lab.write(name, ["\n".join(begin), *CELLS.values()])
     page = new_page(browser, WIDTHS[0], TALL)

@@ -36,7 +36,7 @@ def test_what_cells_show(kafka, tmp_path):
         "%%kquota\nset producer_byte_rate=1kB user='<b>kernel</b>'\nset consumer_byte_rate=1kB user='<b>kernel</b>'",
         "%kquota plan",
         "%kquota apply",
-        "%kquota mine << describe",
+        "%kquota describe --out mine",
         "%kquota --help",
     )  # fmt: skip
     assert (loaded, kept) == ([], [])

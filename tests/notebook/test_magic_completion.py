@@ -11,7 +11,6 @@ from kadmin_nb.commands.completions import keys_of_types
 LINES = [
     ("%kquota des", "des", ["describe"]),
     ("x = %kquota re", "re", ["remove", "resolve"]),
-    ("%kquota x << tr", "tr", ["tree"]),
     ("%kquota describe --st", "--st", ["--strict"]),
     ("%kquota describe --as ", "", ["arrow", "pandas", "spark"]),
     ("%kquota describe u", "u", ["user="]),
@@ -48,7 +47,7 @@ def test_words_are_completed(notebook, text, fragment, offers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["%kquota describe 'user=a", "%kquota describe # us", "%kquota x y z << des"])
+@pytest.mark.parametrize("text", ["%kquota describe 'user=a", "%kquota describe # us"])
 def test_nothing_is_offered_where_nothing_fits(notebook, text):
     """Tab offered words inside a quote."""
     assert completed(notebook, text) == []

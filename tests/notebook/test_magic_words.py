@@ -70,7 +70,6 @@ def test_a_near_miss_gets_the_right_line(notebook, line, hint):
         ("%kquota describe --as polars", "'polars' is not one of 'pandas', 'arrow', 'spark'"),
         ("%kquota describe --out a.b", "a.b is not a variable name"),
         ("%kquota describe 'user=a", "a quote is never closed"),
-        ("%kquota 2x << describe", "2x is not a variable name"),
         ("%%kquota set\nset producer_byte_rate=1 user=a", "set is on the line of the magic"),
         ("%%kquota\n# nothing", "the cell has no change in it"),
         ("%%kquota\nset retention.ms=1 topic=a", "line 1: topic=… has configs, not quotas"),

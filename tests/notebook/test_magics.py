@@ -88,14 +88,6 @@ def test_an_answer_goes_into_a_file(live, tmp_path, ending):
     assert live("%kquota describe user=nobody --out {place}") is None
     assert place.exists()
     assert not live.displayed
-    if ending == "parquet":
-        assert live(f"%kquota mine << describe user=nobody --out {place}") is None
-        assert live["mine"].columns.tolist() == pd.read_parquet(place).columns.tolist()
-    refused = live.refused(f"%kquota describe --out {place}.xls")
-    assert (str(refused), refused.hint) == (
-        f"{place}.xls is not a variable name",
-        "A file ends in .parquet, .csv, .json, .jsonl.",
-    )
 
 
 @pytest.mark.parametrize(
@@ -108,14 +100,6 @@ def test_a_read_is_a_frame(live, words, kind):
     assert type(answer) is kind
     names = list(answer.columns) if isinstance(answer, pd.DataFrame) else answer.column_names
     assert names == ["entity", "level", "user", "client_id", "ip", "key", "value"]
-
-
-def test_the_frame_type_of_the_session(live):
-    """I had to write --as arrow on every line."""
-    live("%config KAdmin.frame = 'arrow'")
-    assert type(live("%kquota describe user=nobody")) is pa.Table
-    assert type(live("%kquota describe user=nobody --as pandas")) is pd.DataFrame
-    assert type(live("%kadmin may-i")) is pa.Table
 
 
 def test_plans_and_stages_are_themselves_until_asked(live, name):
@@ -132,7 +116,7 @@ def test_json_in_a_notebook(live):
     assert live("%kquota describe user=nobody --json") == "[]"
 
 
-@pytest.mark.parametrize("line", ["%kquota mine << describe user=nobody", "%kquota describe user=nobody --out mine"])
+@pytest.mark.parametrize("line", ["%kquota describe user=nobody --out mine"])
 def test_an_answer_that_goes_into_a_variable_shows_nothing(live, line):
     """I named a variable, and the frame was shown all the same."""
     assert live(line) is None
@@ -143,7 +127,9 @@ def test_an_answer_that_goes_into_a_variable_shows_nothing(live, line):
 def test_a_cell_stages_all_its_lines(live, cluster, name):
     """A cell's value could not be kept."""
     who = live["who"] = name("user")
-    cell = "%%kquota staged <<\nset producer_byte_rate=1kB user={who}\n\n# more\nset consumer_byte_rate=2kB user={who}"
+    cell = (
+        "%%kquota --out staged\nset producer_byte_rate=1kB user={who}\n\n# more\nset consumer_byte_rate=2kB user={who}"
+    )
     assert live(cell) is None
     assert [row["wanted"] for row in live["staged"].to_arrow().to_pylist()] == ["1000", "2000"]
     live(f"%%kconfig\nset interval.ms=5000 client-metrics={who}")
@@ -250,7 +236,7 @@ def test_what_is_in_force_is_no_longer_staged(live, cluster, monkeypatch, name, 
     cluster.stage.discard()
 
 
-@pytest.mark.parametrize("line", ["%kquota apply", "%kquota kept << apply", "%kquota apply --out kept"])
+@pytest.mark.parametrize("line", ["%kquota apply", "%kquota apply --out kept"])
 def test_changes_that_are_not_verified_are_raised_with_their_rows(live, monkeypatch, name, line):
     """A change that one broker never saw looked like any other."""
     live(f"%kquota set producer_byte_rate=1kB user={name('user')}")
@@ -401,12 +387,6 @@ def test_a_plan_with_refused_rows_says_so_below_them(live, name):
     shown = displayed(live, live("%kconfig plan"))
     for form in ("text/plain", "text/html"):
         assert "Invalid: 1 of 1" in shown[form]
-
-
-def test_plain_frames_for_the_whole_session(live, name):
-    """My own library's tables were what I wanted to see, and ours came."""
-    live("%config KAdmin.frame = 'pandas'")
-    assert type(live("%kquota describe user=nobody")) is pd.DataFrame
 
 
 def test_a_warning_shows_where_another_library_shows_frames(live, name):

@@ -85,7 +85,7 @@ def test_the_notebook_tells_how_far_a_log_is_read(logs):
         client.execute_interactive(f"%load_ext kadmin_nb\n{AT_ONCE}", timeout=60, output_hook=lambda _: None)
         messages: list[dict[str, object]] = []
         client.execute_interactive(
-            "%kquota used << " + " ".join(WORDS[1:]), timeout=60, allow_stdin=True, stdin_hook=lambda _: None,
+            "%kquota " + " ".join([*WORDS[1:], "--out used"]), timeout=60, allow_stdin=True, stdin_hook=lambda _: None,
             output_hook=messages.append,
         )  # fmt: skip
     finally:

@@ -53,7 +53,7 @@ def test_spark_frames_in_and_out(live, monkeypatch):
 @pytest.mark.spark
 def test_from_a_log_to_who_is_near_a_limit(live):
     """The log, the limits and the clients were three tools."""
-    used = live(rf'%kquota u << usage "{RECORDED}" --broker broker-(\d+)/ --tz UTC')
+    used = live(rf'%kquota usage "{RECORDED}" --broker broker-(\d+)/ --tz UTC --out u')
     assert used is None
     pairs = live("%kquota usage u --clients --as spark")
     assert {"alice", "admin"} <= {row.user for row in pairs.collect()}
