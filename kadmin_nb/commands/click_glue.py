@@ -255,9 +255,10 @@ MOST_OFFERED = 500
 
 @dataclass(frozen=True)
 class Completing:
-    """The object of click's context while a line is completed: where values come from."""
+    """The object of click's context while a line is completed: where values come from, and how a word is written."""
 
     values: Values
+    write: Callable[[str, Value], str] = format_word
 
 
 class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks
@@ -278,7 +279,7 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer
         offers: Iterable[str] = () if sign else self.offers(before)
         if sign and completing is not None:
             values = completing.values(name, ctx.meta.get("cluster"), before)
-            offers = (format_word(name, value) for value in values)
+            offers = (completing.write(name, value) for value in values)
         fitting = (offer for offer in offers if offer.startswith(incomplete) and offer.isprintable())
         return [CompletionItem(offer) for offer in islice(fitting, MOST_OFFERED)]
 

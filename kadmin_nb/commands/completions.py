@@ -1,7 +1,12 @@
-"""The words that Tab offers; in a notebook also the names of the cluster, which it asks in a thread."""
+"""The words that Tab offers, and the names: in a terminal those that commands have shown, in a notebook the cluster's.
+
+A terminal's describing commands add the names that they show to a file of the cluster, and Tab reads it for an hour.
+A notebook asks the cluster in a thread, and waits a quarter of a second.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,6 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from .. import documents, files
 from ..errors import KadminError
 from ..model.client_configs import CLIENT_KEYS
 from ..model.config_values import LOGGER_LEVELS, VALUES
@@ -19,8 +25,11 @@ from ..model.grammar import ANY, DEFAULT, Value
 from ..model.quota_keys import IP_KEYS, QUOTA_KEY_NAMES, USER_CLIENT_KEYS
 from ..model.resources import WORDS
 from ..model.scram import MECHANISMS
+from ..paths import cache_dir
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..model.connection_settings import Settings
 
 
@@ -161,6 +170,85 @@ def keys_of_types() -> Mapping[str, tuple[str, ...]]:
     for kind, key in map(str.split, Path(__file__).with_name("config_keys.txt").read_text("utf-8").splitlines()):
         keys[kind] += (key,)
     return keys
+
+
+KEPT = 3600.0
+"""Seconds for which a terminal offers the names that commands have shown."""
+
+_MOST_NAMES, _MOST_BYTES = 10_000, 1 << 25
+"""Names of one word that are kept, and bytes of a file of names."""
+
+_DESCRIBED = ("QUOTAS", "CONFIGS", "SCRAM", "USERS")
+"""The frames whose names are kept."""
+
+_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
+
+
+def names_file(target: str) -> Path:
+    """The file of this target; a profile may be another one in another folder."""
+    where = "" if ":" in target else f"{Path.cwd()}\0{os.environ.get('KADMIN_CONFIG', '')}"
+    return cache_dir() / "names" / f"{documents.digest(target, where)[:32]}.json"
+
+
+def load_names(place: Path) -> dict[str, list[str]]:
+    """The names in that file by their word (`user`, `topic` …), if it was written within the hour."""
+    with suppress(KadminError, ValueError, OSError):
+        if time.time() - place.stat().st_mtime < KEPT:
+            content = documents.from_json(files.read_text(place, "names", _MOST_BYTES))
+            return documents.as_type(content, dict[str, list[str]])
+    return {}
+
+
+def keep_names(answer: object, target: str | None) -> None:
+    """Add the names in a description of a cluster to the names that Tab offers, if the cache can be written."""
+    from ..frames.answer import Answer
+    from ..frames.frame import FRAME
+
+    chosen = target or _default_target()
+    if not chosen or not isinstance(answer, Answer) or not answer._is_frame:  # one of Spark's would be read whole
+        return
+    table = answer.to_arrow()
+    if (table.schema.metadata or {}).get(FRAME, b"").decode() not in _DESCRIBED:
+        return
+    place = names_file(chosen)
+    with suppress(KadminError, OSError):
+        names = load_names(place)
+        for word, several in _names_in(table):
+            names[word] = sorted({*names.get(word, ()), *several})[:_MOST_NAMES]
+        files.make_folder(place.parent, mode=0o700)
+        files.write(place, documents.to_json(names), mode=0o600)
+        for other in place.parent.glob("*.json"):
+            if time.time() - other.stat().st_mtime > KEPT:
+                other.unlink()
+
+
+def _names_in(table: pa.Table) -> Iterable[tuple[str, list[str]]]:
+    """The names in a frame by their word, those of rows that failed left out."""
+    import pyarrow.compute as pc
+
+    if "error" in table.column_names:
+        table = table.filter(table["error"].is_null())
+    for word, column in _COLUMNS.items():
+        if column in table.column_names:
+            yield word, list(filter(None, table[column].unique().to_pylist()))
+    for word, resource_type in WORDS.items() if "resource_name" in table.column_names else ():
+        names = table["resource_name"].filter(pc.equal(table["resource_type"].cast("string"), resource_type))
+        yield word, list(filter(None, names.unique().to_pylist()))
+
+
+def names_of_file(word: str, target: str | None, before: Sequence[str]) -> Iterable[Value]:
+    """The values behind a word in a terminal."""
+    yield from fixed_values(word, before)
+    if chosen := target or _default_target():
+        yield from sorted(load_names(names_file(chosen)).get(word, ()))
+
+
+def _default_target() -> str | None:
+    """The target of a line that names none."""
+    from .chosen_cluster import default_target
+
+    named, known = os.environ.get("KADMIN_PROFILE") or default_target(), profiles()
+    return named or (known[0] if len(known) == 1 else None)
 
 
 FRESH = 30.0

@@ -85,13 +85,16 @@ def _usable(stream: TextIO | None) -> TextIO:
 
 def complete(instruction: str) -> int:
     """Answer the shell, which asks for its script or for the words that may come next; the exit code."""
-    from click.shell_completion import BashComplete, ZshComplete, shell_complete
+    from click.shell_completion import BashComplete, FishComplete, ZshComplete, shell_complete
 
+    from ..model.grammar import argument
+    from .click_glue import Completing
+    from .completions import names_of_file
     from .root import root
 
-    for shell in (BashComplete, ZshComplete):  # nothing follows the sign of `user=`; fish knows that by itself
+    for shell in (BashComplete, FishComplete, ZshComplete):  # click's own scripts take names apart
         shell.source_template = Path(__file__).with_name(f"complete.{shell.name}").read_text("utf-8")
-    return shell_complete(root, {}, "kadmin-nb", COMPLETION, instruction)
+    return shell_complete(root, {"obj": Completing(names_of_file, argument)}, "kadmin-nb", COMPLETION, instruction)
 
 
 KAFKA_TOOLS = ("kafka-configs", "kafka-client-quotas", "scram-credentials")
@@ -125,6 +128,10 @@ def run_line(words: list[str]) -> int:
             warnings.showwarning = partial(_show_warning, status)
             with status:
                 result = run(words or ["--help"], session)
+            if session.connected is not None:
+                from .completions import keep_names  # with what help does not need
+
+                keep_names(result.value, session.target)
             return _exit_code(words, _print_result(result, colour))
     except (KadminError, Interrupted) as exc:
         _complain(exc, colour)

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pexpect
 import pytest
 
+from kadmin_nb.commands.completions import names_file
+
 pytestmark = pytest.mark.slow
 
+TARGET = "127.0.0.1:1"
+"""Nobody answers there."""
+
+HOSTILE = ("b c", "it's", "x$(id)", "CN=Zoë, O=y", "z\\slash;*")
+NAMES = {
+    "user": ("alice", *HOSTILE),
+    "client-id": ("app-one",),
+    "topic": ("orders",),
+    "group": ("billing",),
+    "broker": ("17",),
+}
 PATIENCE = 60.0
 """Seconds that a shell has on a machine with much else to do."""
 
@@ -39,7 +53,7 @@ INSTALLED = [shell for shell in SHELLS if shutil.which(shell)]
 
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """That of a person with a home of their own."""
+    """That of a person with a home of their own, and names that another process left a moment ago."""
     monkeypatch.chdir(tmp_path)
     for name in ("KADMIN_CACHE", "HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
@@ -49,6 +63,14 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("KADMIN_PROFILE", raising=False)
     return dict(os.environ)
+
+
+@pytest.fixture
+def known(environment: dict[str, str]) -> None:
+    """The names of the target, as of now."""
+    place = names_file(TARGET)
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps(NAMES))
 
 
 _PRINTED = re.compile(r"\[\[(.*?)\]\]")
@@ -93,16 +115,38 @@ def shell(request: pytest.FixtureRequest, environment: dict[str, str]) -> Iterat
     running.close()
 
 
-def test_tab_completes_verbs_keys_and_types_in_the_real_shell(shell) -> None:
+@pytest.mark.usefixtures("known")
+def test_tab_completes_names_and_keys_in_the_real_shell(shell) -> None:
     """Completion was tested by its functions, and in my zsh Tab did nothing."""
-    assert shell.completed("kadmin-nb quota desc") == ["kadmin-nb", "quota", "describe"]
-    line = "kadmin-nb quota describe --cluster 127.0.0.1:1 client"
-    assert shell.completed(line, "app")[-1] == "client-id=app"
+    for line, word in (
+        ("quota describe --cluster {} user=al", "user=alice"),
+        ("quota describe --cluster {} client-id=ap", "client-id=app-one"),
+        ("config describe --cluster {} topic=or", "topic=orders"),
+        ("config describe --cluster {} group=bi", "group=billing"),
+        ("config describe --cluster {} broker=1", "broker=17"),
+    ):
+        typed = f"kadmin-nb {line.format(TARGET)}"
+        assert shell.completed(typed) == [*typed.split()[:-1], word]
 
 
+@pytest.mark.usefixtures("known")
 def test_a_key_waits_for_its_value(shell) -> None:
     """After producer_byte_rate= Tab put a space, and I deleted it each time."""
     assert shell.completed("kadmin-nb quota set prod", "5MB/s")[-1] == "producer_byte_rate=5MB/s"
+
+
+@pytest.mark.usefixtures("known")
+def test_a_hostile_name_stays_one_word_of_the_line(shell) -> None:
+    """Tab put $(id) on my line, and the shell ran it."""
+    for name in HOSTILE:
+        line = f"kadmin-nb quota describe --cluster {TARGET} user={name[0]}"
+        assert shell.completed(line)[-1] == f"user={name}"
+
+
+def test_a_cluster_that_is_dead_costs_nothing_on_tab(shell) -> None:
+    """Tab hung for half a minute when the broker was down, and wrote a stack trace over my line."""
+    line = f"kadmin-nb quota describe --cluster {TARGET} user=al"
+    assert shell.completed(line) == line.split()
 
 
 def test_a_broken_profiles_file_prints_nothing_on_tab(shell, tmp_path) -> None:
@@ -110,6 +154,32 @@ def test_a_broken_profiles_file_prints_nothing_on_tab(shell, tmp_path) -> None:
     (tmp_path / "kadmin-nb.toml").write_text("[profiles\n")
     line = "kadmin-nb quota describe user=al"
     assert shell.completed(line) == line.split()
+
+
+@pytest.fixture
+def asked(environment: dict[str, str]) -> Callable[[str, str], list[str]]:
+    """`asked("zsh", line)`: what completion prints for that shell, which needs not be here."""
+
+    def ask(shell: str, line: str) -> list[str]:
+        words = line.split(" ")
+        place = words[-1] if shell == "fish" else str(len(words) - 1)
+        protocol = {"_KADMIN_NB_COMPLETE": f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": place}
+        done = subprocess.run(["kadmin-nb"], env=environment | protocol, capture_output=True, text=True, check=False)
+        assert done.stderr == ""
+        return list(filter(None, done.stdout.splitlines()))
+
+    return ask
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("shell", "lines"),
+    [("bash", ["plain,user=alice"]), ("zsh", ["plain", "user=alice", "_"]), ("fish", ["plain,user=alice"])],
+)
+def test_each_shell_is_told_the_names_in_its_protocol(asked, shell, lines) -> None:
+    """A release broke Tab in fish, and nobody of us has fish."""
+    assert asked(shell, f"kadmin-nb quota describe --cluster {TARGET} user=al") == lines
+    assert asked(shell, "kadmin-nb quota describe --cluster nowhere.properties user=zz") == []
 
 
 @pytest.mark.parametrize("shell", SHELLS)
