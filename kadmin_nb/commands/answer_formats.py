@@ -85,7 +85,7 @@ def json_lines(value: Any) -> Iterator[str]:
     )
 
 
-PRINT_FORMATS = ("cell", "python", "kafka-configs", "markdown")
+PRINT_FORMATS = ("cell", "kafka-configs", "markdown")
 
 
 def in_print_format(value: Any, form: str) -> Any:

@@ -241,7 +241,7 @@ _no_color = _shared("--no-color", is_flag=True, help="No colours, as with $NO_CO
 printing = _remembered(
     "--print",
     type=click.Choice(PRINT_FORMATS),
-    help="Print it as cell lines, Python, kafka-configs.sh, or a table for a PR.",
+    help="Print it as cell lines, kafka-configs.sh, or a block for a PR.",
 )
 """`--print`: for every verb that returns a stage or a plan."""
 assume_default = click.option(

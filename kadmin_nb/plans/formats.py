@@ -1,25 +1,22 @@
-"""Print formats of a stage or a plan: the cell, the Python, the kafka-configs.sh lines that do it, a table to read."""
+"""Print formats of a stage or a plan: the cell, the kafka-configs.sh lines that do it, a block for a pull request."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-import pyarrow as pa
-
-from ..errors import UsageError, printable
-from ..frames.blocks import BADGE, NUMBER, PROSE, SIGN, signed
+from ..errors import printable
+from ..frames.answer import Tabular
+from ..frames.blocks import WHOLE
 from ..frames.meanings import in_unit, word
-from ..frames.render import columns
-from ..frames.views import view_of
 from ..model.changes import APPEND, DELETE, SUBTRACT, Change
 from ..model.configurable import Configurable
 from ..model.entity import entity_type
-from ..model.grammar import DEFAULT, format_word, quote
+from ..model.grammar import DEFAULT, format_word
 from ..model.java_text import trimmed
 from ..model.resources import WORDS
 from ..secrets import is_secret_name
@@ -65,14 +62,12 @@ def note(text: str) -> str:
 class Subject:
     """Changes to show. Of wishes alone `is_seen` is False, and no values before are known.
 
-    `counts` says how many there are; `table` has the rows that people see. `head` is what to say above them, name by
-    name: the plan's id, its cluster, its reason; `told` are the dangers and warnings, a line each.
+    `head` is what to say above them, name by name: the plan's id, its cluster, its reason; `told` are the dangers and
+    warnings, a line each.
     """
 
     changes: Sequence[Change]
     is_seen: bool
-    counts: str
-    table: pa.Table
     head: Mapping[str, str] = field(default_factory=dict)
     told: Sequence[str] = ()
 
@@ -128,19 +123,6 @@ def as_cell(subject: Subject) -> PlanText:
     return PlanText(lines([*head, *cell_lines]), lines([*head, *shown]))
 
 
-def change_lines(changes: Sequence[Change]) -> list[str]:
-    """The lines alone, one a change.
-
-    Raises
-    ------
-    UsageError
-        A change that no line can say.
-    """
-    if problem := next((f"{what(change)}: {why}" for change in changes if (why := _problem(change))), None):
-        raise UsageError(problem, hint="A saved plan has it: plan apply FILE.")
-    return [_cell_line(change) for change in changes]
-
-
 def _where(changes: Sequence[Change]) -> str:
     groups = by_kind(changes)
     magic = next(iter(groups)).magic if len(groups) == 1 else ChangeKind.magic
@@ -168,70 +150,10 @@ def _problem(change: Change) -> str | None:
     return None
 
 
-def as_python(subject: Subject) -> PlanText:
-    """Its changes, one a line, in their order."""
-    head = [comment(line) for line in (*subject.title, "stage = cluster.new_stage()")]
-    again = [comment("stage.plan(again=True)")] * any(change.is_again for change in subject.changes)
-    calls = (
-        note(f"{what(change)}: {_BARE}") if is_bare_secret(change) else f"stage.{kind_of(change).python_call(change)}"
-        for change in subject.changes
-    )
-    return PlanText(lines(["import kadmin_nb as kn", "", *head, *calls, *again]))
-
-
-_SPECIAL = re.compile(r"[`|\\$]")
-_PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,;%'()-]*")
-
-
-def as_markdown(subject: Subject) -> PlanText:
-    """Its changes as the table that people see.
-
-    Every name is hostile. A plain one stands in a code span, in which neither HTML nor a link is read; any other in
-    `<code>`, with all but letters, digits and spaces as numeric references, which Markdown never takes for its own
-    signs.
-    """
-    head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
-    table = _without_secrets(subject)
-    shown = columns(table, view_of(table).parts(table)) if table.num_rows else []
-    cells = ([_cell(column.look, text) for text in column.cells] for column in shown)
-    rows = [_table_row([c.name or " " for c in shown]), _table_row(["---"] * len(shown))] if shown else []
-    rows += map(_table_row, zip(*cells, strict=True))
-    remarks = [f"- {said(line)}" for line in subject.told]
-    below = [*[""] * bool(remarks), *remarks]
-    return PlanText(lines([f"**{subject.counts}**", "", *head, *[""] * bool(head), *rows, *below]))
-
-
-def _without_secrets(subject: Subject) -> pa.Table:
-    """The rows that people see, without a value that would give a secret away."""
-    table, hidden = subject.table, {change.row for change in subject.changes if is_bare_secret(change)}
-    for name in {"wanted", "applies_after"}.intersection(table.column_names) if hidden else ():
-        rows = zip(table["row"].to_pylist(), table[name].to_pylist(), strict=True)
-        texts = pa.array(["secret" if row in hidden else text for row, text in rows], pa.string())
-        table = table.set_column(table.column_names.index(name), table.schema.field(name), texts)
-    return table
-
-
-def _cell(look: str, text: str) -> str:
-    if look == SIGN:
-        return signed(text)
-    return (said(text) if look in (BADGE, NUMBER, PROSE) else code(text)) if text else ""
-
-
-def _table_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def code(text: str) -> str:
-    """A name or a value, exactly as it is, controls as escapes."""
-    safe_text = printable(text) or quote("")
-    if safe_text and safe_text == safe_text.strip() and not _SPECIAL.search(safe_text):
-        return f"`{safe_text}`"
-    return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in safe_text)}</code>"
-
-
-def said(text: str) -> str:
-    """Prose; as code when anything in it could be more than words."""
-    return text if _PLAIN_TEXT.fullmatch(text) else code(text)
+def as_markdown(text: str) -> PlanText:
+    """A text for a pull request: in a fence longer than any within it, no name can end it, make a link, or be HTML."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return PlanText(lines([f"{fence}diff", text.rstrip("\n"), fence]))
 
 
 _TOOL_KEY = re.compile(r"[a-zA-Z0-9._-]+")
@@ -361,10 +283,8 @@ def _remarks(change: Change) -> Iterator[str]:
         yield f"{kind_of(change).judge} refuses it: {change.validated}"
 
 
-class PrintFormats(ABC):
+class PrintFormats(Tabular):
     """The printable forms of a stage and a plan. Each is a text that shows itself as it is."""
-
-    __slots__ = ()
 
     @abstractmethod
     def _subject(self) -> Subject:
@@ -373,10 +293,6 @@ class PrintFormats(ABC):
     def to_cell(self) -> PlanText:
         """The lines below `%%kquota`, `%%kconfig` or `%%kadmin`, and of the file that `plan -f` reads."""
         return as_cell(self._subject())
-
-    def to_python(self) -> PlanText:
-        """Python that stages the same on `stage`."""
-        return as_python(self._subject())
 
     def to_kafka_configs(self, bootstrap: str | None = None, command_config: str | None = None) -> PlanText:
         """Lines of Kafka's own tool, in the safe order; a comment where one line cannot say it.
@@ -391,5 +307,5 @@ class PrintFormats(ABC):
         return as_kafka_configs(self._subject(), bootstrap, command_config)
 
     def to_markdown(self) -> PlanText:
-        """A table for a pull request. No name in it can end a row, make a link, or become HTML."""
-        return as_markdown(self._subject())
+        """What it shows, as a block for a pull request that colours what is added and removed."""
+        return as_markdown(self.as_text(WHOLE))

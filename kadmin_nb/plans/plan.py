@@ -19,7 +19,6 @@ from msgspec import structs
 from .. import documents, files, hints
 from ..errors import ExitState, Invalid, KadminError, UsageError, printable
 from ..frames import schemas
-from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Aside, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, Sentence, Syntax, sentence, short_id
@@ -111,7 +110,7 @@ _CHANGED = {"kind", "op", "resource", "key", "wanted", "until", "is_again"}
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(PrintFormats, Tabular):
+class Plan(PrintFormats):
     """Changes to one cluster, each with the value before. `id` is the SHA-256 of `head` and `changes`.
 
     `head` has its author, the times and the reason. `notes`, approvals among them, are beside what is hashed. Bound to
@@ -365,7 +364,7 @@ class Plan(PrintFormats, Tabular):
         head["noted"] = "; ".join(self._noted)
         told = [*self._left_lines, *self._refusal_lines(hints.terminal), *self._remarks(hints.terminal, advice.SHOWN)]
         said = {"plan": self.id, **{name: text for name, text in head.items() if text}}
-        return Subject(self.changes, True, self._short_form(), self._shown_rows(), said, told)
+        return Subject(self.changes, True, said, told)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change, self.head.format) for change in self.changes]

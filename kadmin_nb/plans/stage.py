@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..frames import schemas
-from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target, given_key
 from ..model.client_configs import ClientEntity
@@ -174,7 +173,7 @@ class StagedEdits:
         self._listeners.tell()
 
 
-class Stage(PrintFormats, Tabular):
+class Stage(PrintFormats):
     """Edits, in the order in which they were staged. If a key is staged twice, the last edit wins; items of lists add
     up.
     """
@@ -417,7 +416,7 @@ class Stage(PrintFormats, Tabular):
         return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)
 
     def _subject(self) -> Subject:
-        return Subject(wishes(self._edits.staged().values()), False, self._title(), self._shown())
+        return Subject(wishes(self._edits.staged().values()), False)
 
     def __len__(self) -> int:
         return len(self._edits)

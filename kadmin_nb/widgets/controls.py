@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import KadminError, Unsupported, printable, printable_lines
@@ -17,8 +16,6 @@ except ImportError:
 
 from ..frames.blocks import Block
 from ..frames.markup import document
-from ..plans.plan import live_of
-from ..plans.runbook_parameters import runbook_parameters
 from ..version import OLDEST_WIDGETS
 from .grid import in_order, source
 from .messages import LARGEST
@@ -203,31 +200,18 @@ class Confirmations:
         self._fields[key].value = text
 
 
-_FORMATS = {"cell": "to_cell", "Python": "to_python", "kafka-configs.sh": "to_kafka_configs", "Markdown": "to_markdown"}
+_FORMATS = {"cell": "to_cell", "kafka-configs.sh": "to_kafka_configs", "Markdown": "to_markdown"}
 """The method of a plan that gives each format."""
 
 
 class PlanCopies:
-    """The choice of a format, the button that saves a runbook's parameters, and the text.
+    """The choice of a format, and the text."""
 
-    Parameters
-    ----------
-    allowed
-        Gives the dangerous keys that are confirmed by now.
-    policies
-        Gives the policies that it is applied with.
-    """
-
-    def __init__(
-        self, plan: Plan, allowed: Callable[[], Collection[str]], policies: Callable[[], Sequence[object]]
-    ) -> None:
-        self._plan, self._allowed, self._policies = plan, allowed, policies
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
         self.box = CopyBox()
         self.choice = choice([("…", ""), *((name, name) for name in _FORMATS)], self._copy, label="copy as")
-        self.save = button(
-            "Save as runbook", self._save, hint="a file of parameters in the working folder, and the lines that run it"
-        )
-        self.widget = column(row(self.choice, self.save), self.box)
+        self.widget = column(self.choice, self.box)
 
     def _copy(self, name: str) -> None:
         if not name:
@@ -236,16 +220,3 @@ class PlanCopies:
         method = _FORMATS[name]
         text: PlanText = getattr(self._plan, method)()
         self.box.show(text.shown, f"the plan as {name}", f"plan.{method}() has all of it")
-
-    def _save(self) -> None:
-        """Write the file, and show what runs it; a refusal is a line in the same place."""
-        try:
-            live = live_of(self._plan)
-            target = "" if live is None else live.target
-            run = runbook_parameters(self._plan, target, allow=self._allowed(), policies=self._policies())
-            place = run.save(Path.cwd())
-        except KadminError as exc:
-            self.box.show("\n".join(exc.lines()), "why it was not saved")
-            return
-        saved = f"# {place.name} is written, in {place.parent}; there:\n{run}"
-        self.box.show(saved, "the runbook that makes these changes", "the file has all of it")

@@ -116,7 +116,7 @@ class PlanReview(Panel):
         hear_interrupts(stop_all)
         self._controls = controls
         self.confirmations = Confirmations(())
-        self.copies = PlanCopies(self.plan, lambda: self._allowed, lambda: self._policies)
+        self.copies = PlanCopies(self.plan)
         self.buttons = self._make_buttons()
         self.reason = controls.text("kept in the journal", width="24em", label="reason")
         self._ways: list[Any] = []

@@ -10,7 +10,7 @@ import kadmin_nb as kn
 
 SHOWN = {"as_html", "as_text", "hint", "raise_for_errors"}
 FRAMES = SHOWN | {"to_arrow", "to_pandas", "to_spark"}
-PRINTED = FRAMES | {"to_cell", "to_kafka_configs", "to_markdown", "to_python"}
+PRINTED = FRAMES | {"to_cell", "to_kafka_configs", "to_markdown"}
 
 PUBLIC = {
     kn.Answer: FRAMES | {"columns", "differing", "failed", "head", "notes", "ok"},

@@ -105,9 +105,6 @@ class LabelChanges(ChangeKind):
     def warnings(self, changes: Sequence[Change], state: object) -> Iterable[Finding]:
         return [Finding("labels", WARNING, f"{len(changes)} labels")]
 
-    def python_arguments(self, resource: Configurable) -> str:
-        return f"labelled={cast(Labelled, resource).name!r}"
-
     def tool_words(self, resource: Configurable) -> ToolWords:
         return [("labelled", cast(Labelled, resource).name)]
 

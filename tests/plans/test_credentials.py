@@ -12,7 +12,7 @@ from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.plan import Plan
-from kadmin_nb.plans.stage import Stage, edits_of
+from kadmin_nb.plans.stage import Stage
 from kadmin_nb.secrets import Secret, redacted
 from tests.double import FakeKafka
 from tests.double.faults import Crash, Crashed, SomeRefused
@@ -176,13 +176,7 @@ def test_every_format_prints_it(kafka):
     cell = str(stage.to_cell())
     assert "scram set SCRAM-SHA-512=[iterations=8192,password=env:x] user='a b'\n" in cell
     assert change_lines.edits(cell) == edits
-    python = str(stage.to_python())
-    assert "stage.set_scram('a b', 'SCRAM-SHA-512', password='env:x', iterations=8192)\n" in python
-    assert "stage.delete_scram('bob', 'SCRAM-SHA-256')\n" in python
     assert "--entity-type users --entity-name bob --delete-config SCRAM-SHA-256\n" in str(stage.to_kafka_configs())
-    namespace: dict[str, object] = {"stage": (again := Stage(lambda *_: None))}
-    exec("\n".join(line for line in python.splitlines() if line.startswith("stage.")), namespace)
-    assert [*edits_of(again).staged().values()] == edits
 
 
 WRONG = {

@@ -113,7 +113,7 @@ def test_the_terminal_sets_both_and_says_it_in_every_format(kadmin, logs_in, uni
     alice = unique("alice")
     change = ["scram", "set", f"{SHA_256}=env:CANARY", f"{SHA_512}=env:CANARY", f"user={alice}"]
     outputs = [kadmin(*change, "--save", "p.json"), kadmin(*change, "--json")]
-    outputs += [kadmin("plan", "show", "p.json", "--print", f) for f in ("cell", "python", "kafka-configs", "markdown")]
+    outputs += [kadmin("plan", "show", "p.json", "--print", f) for f in ("cell", "kafka-configs", "markdown")]
     outputs += [kadmin("plan", "apply", "p.json", "--out", "o.json"), kadmin("plan", "apply", "p.json")]
     outputs += [kadmin("plan", "log", "p.json", "--json"), kadmin("scram", "describe", f"user={alice}")]
     assert [one.code for one in outputs] == [0] * len(outputs), outputs

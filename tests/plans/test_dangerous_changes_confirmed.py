@@ -82,7 +82,7 @@ def test_a_saved_plan_shows_it_and_its_journal_keeps_the_word(kadmin, cluster, s
     """The one who reviewed the file saw a row of forty, and not what it did."""
     assert kadmin("config", "set", f"{MIN_ISR}=2", f"topic={safe}", "--reason", "a test", "--save", "p.json").code == 0
     assert f"! topic={safe} {MIN_ISR}: 3 becomes 2" in kadmin("plan", "show", "p.json").out
-    for face in ("cell", "python", "kafka-configs", "markdown"):
+    for face in ("cell", "kafka-configs", "markdown"):
         assert "3 becomes 2" in kadmin("plan", "show", "p.json", "--print", face).out
     assert rows(kn.Plan.load("p.json").dangers(), "row", "key", "danger") == [(1, MIN_ISR, "durability")]
     [row] = json.loads(kadmin("plan", "show", "p.json", "--dangers", "--json").out)

@@ -52,9 +52,6 @@ class ChangeKind(ABC):
     verbs: ClassVar[Mapping[str, str]]
     """Its operations, each with the verb of its lines: `set`, `remove`."""
 
-    methods: ClassVar[Mapping[str, str]]
-    """Its operations, each with the method of `Stage`: `set_quota`."""
-
     words: ClassVar[Collection[str]] = ()
     """The types by which its lines name whose a change is: `topic`, `broker`."""
 
@@ -224,20 +221,6 @@ class ChangeKind(ABC):
     def unknown_keys(self, changes: Iterable[Change]) -> Iterable[str]:
         """The keys that a cell with these changes has to allow as unknown."""
         return ()
-
-    def python_value(self, change: Change) -> str:
-        """The value as a Python expression."""
-        return repr(change.wanted or "")
-
-    def python_call(self, change: Change) -> str:
-        """The call of the method of `Stage` that stages it."""
-        value = [] if change.op == DELETE else [self.python_value(change)]
-        arguments = [repr(change.key), *value, self.python_arguments(change.resource)]
-        return f"{self.methods[change.op]}({', '.join(arguments)})"
-
-    @abstractmethod
-    def python_arguments(self, resource: Configurable) -> str:
-        """The arguments of the method of `Stage` that name it: `user='alice'`."""
 
     def tool_words(self, resource: Configurable) -> ToolWords | None:
         """The words by which kafka-configs.sh names it, None where it cannot."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 from ...admin.ports import LONGEST_TRANSACTION, ClientConfigs, Kafka, Signature
 from ...frames.schema_metadata import mark
 from ...frames.schemas import TOPIC_MISSING
-from ...model.changes import DELETE, SET, Change, Edit, Fallback, Refusal, Target, given_key
+from ...model.changes import SET, Change, Edit, Fallback, Refusal, Target, given_key
 from ...model.client_configs import CONFIGS_TOPIC, ClientEntity, Replacement
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
@@ -28,7 +28,6 @@ class ClientConfigChanges(ChangeKind):
 
     resources = ClientEntity
     verbs: ClassVar = {op: verb for verb, op in USER_CONFIG_VERBS.items()}
-    methods: ClassVar = {SET: "set_client_config", DELETE: "reset_client_config"}
     columns_beside = ("entity", "user", "client_id")
     magic = "%%kconfig"
     judge = "kadmin_nb"  # no broker knows these keys
@@ -93,10 +92,6 @@ class ClientConfigChanges(ChangeKind):
             yield Finding.about(changes[0], WARNING, "topic", text)
         if any(not change.is_done for change in changes):
             yield Finding.about(changes[0], WARNING, "unchecked", _UNCHECKED)
-
-    def python_arguments(self, resource: Configurable) -> str:
-        entity = _client_entity(resource)
-        return f"user={entity.user!r}" + (f", client_id={entity.client_id!r}" if entity.client_id is not None else "")
 
     def tool_words(self, resource: Configurable) -> ToolWords:
         entity = _client_entity(resource)

@@ -28,7 +28,6 @@ from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 ROOT_LOGGER = "root"
 _LOGGER = "BROKER_LOGGER"
 _WORD_OF = {kind: word for word, kind in WORDS.items()}
-_ARGUMENTS = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
 _TOOL_TYPES = {WORDS[word]: tool_type for tool_type, word in CONFIG_TYPES.items()}
 
 
@@ -37,12 +36,6 @@ class ConfigChanges(ChangeKind):
 
     resources = Resource
     verbs: ClassVar = {op: verb for verb, op in CONFIG_VERBS.items()}
-    methods: ClassVar = {
-        SET: "set_config",
-        DELETE: "reset_config",
-        APPEND: "append_config",
-        SUBTRACT: "subtract_config",
-    }
     words: ClassVar = tuple(WORDS)
     columns = ("resource_type", "resource_name", "key", "value")
     columns_beside = ("is_sensitive", "error", "message")
@@ -163,10 +156,6 @@ class ConfigChanges(ChangeKind):
 
     def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
         return warnings.of_groups(changes, state)
-
-    def python_arguments(self, resource: Configurable) -> str:
-        resource = _resource(resource)
-        return f"{_ARGUMENTS[resource.type]}={'kn.DEFAULT' if resource.is_default_broker else repr(resource.name)}"
 
     def tool_words(self, resource: Configurable) -> ToolWords | None:
         resource = _resource(resource)

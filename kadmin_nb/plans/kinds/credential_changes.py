@@ -24,7 +24,6 @@ class ScramChanges(ChangeKind):
 
     resources = ScramUser
     verbs: ClassVar = {op: f"scram {verb}" for verb, op in SCRAM_VERBS.items()}
-    methods: ClassVar = {SET: "set_scram", DELETE: "delete_scram"}
     can_validate: ClassVar = False
     tool_deletes_absent = False
     why_divided: ClassVar = "as Kafka takes one credential of a user in a request"
@@ -100,16 +99,6 @@ class ScramChanges(ChangeKind):
             if change.op == SET and not _user(change.resource).name.isascii():
                 text = "Kafka stores it, but no login works with it: brokers take ASCII names of SCRAM users only"
                 yield Finding.about(change, WARNING, "name", f"{change.resource}: {text}")
-
-    def python_call(self, change: Change) -> str:
-        arguments = [self.python_arguments(change.resource), repr(change.key)]
-        if change.op == SET:
-            credential = _credential(change)
-            arguments += [f"password={credential.password!r}", f"iterations={credential.iterations}"]
-        return f"{self.methods[change.op]}({', '.join(arguments)})"
-
-    def python_arguments(self, resource: Configurable) -> str:
-        return repr(_user(resource).name)
 
     def tool_words(self, resource: Configurable) -> ToolWords:
         return [("users", _user(resource).name)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from re import compile as pattern
 from typing import ClassVar, cast
 
 import pyarrow as pa
@@ -17,9 +16,9 @@ from ...model.config_units import exact_number
 from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
 from ...model.findings import Finding
-from ...model.grammar import DEFAULT, format_word
+from ...model.grammar import format_word
 from ...model.java_text import QUOTA_TYPES
-from ...model.levels import LEVEL_NAMES, OTHER, Part
+from ...model.levels import LEVEL_NAMES, OTHER
 from ...model.quota_keys import QUOTA_KEY_NAMES, QUOTA_KEYS, find, parse_value, text_of
 from ...resolution.rules import entity_of, next_entities, stored_of
 from ...secrets import Secret
@@ -30,8 +29,6 @@ from ..observed_state import LookOptions, ObservedState, add_quotas
 from ..secret_resolver import Resolver
 from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
-_NUMBER = pattern(r"[0-9]+(?:\.[0-9]+)?")
-_ARGUMENTS = {kind: argument for argument, kind in ARGUMENTS.items()}
 _TOOL_TYPES = {entity_type: tool_type for tool_type, entity_type in QUOTA_TYPES.items()}
 
 
@@ -40,7 +37,6 @@ class QuotaChanges(ChangeKind):
 
     resources = Entity
     verbs: ClassVar = {op: verb for verb, op in QUOTA_VERBS.items()}
-    methods: ClassVar = {SET: "set_quota", DELETE: "remove_quota"}
     words: ClassVar = TYPES
     columns = ("key", "value")
     columns_beside = ("entity", "level", "user", "client_id", "ip")
@@ -129,17 +125,6 @@ class QuotaChanges(ChangeKind):
     def unknown_keys(self, changes: Iterable[Change]) -> Iterable[str]:
         return dict.fromkeys(change.key for change in changes if not find(change.key))
 
-    def python_value(self, change: Change) -> str:
-        """A number, where that is the very same text."""
-        text = change.wanted or ""
-        return text if _NUMBER.fullmatch(text) and text_of(float(text)) == text else repr(text)
-
-    def python_arguments(self, resource: Configurable) -> str:
-        parts = dict(_entity(resource).parts)
-        if set(parts) <= set(_ARGUMENTS):
-            return ", ".join(f"{_ARGUMENTS[kind]}={_python_name(name)}" for kind, name in parts.items())
-        return f"entity={{{', '.join(f'{kind!r}: {_python_name(name)}' for kind, name in parts.items())}}}"
-
     def tool_words(self, resource: Configurable) -> ToolWords | None:
         parts = _entity(resource).parts
         return [(_TOOL_TYPES[k], name) for k, name in parts] if {k for k, _ in parts} <= {*_TOOL_TYPES} else None
@@ -176,10 +161,6 @@ def _agreeing(entity: Entity, row: FrameRow) -> Entity:
                 hint="Change both, or leave the column entity out: level and names identify a quota, too.",
             )
     return entity
-
-
-def _python_name(name: Part) -> str:
-    return "kn.DEFAULT" if name is DEFAULT else repr(name)
 
 
 QUOTAS = QuotaChanges()
