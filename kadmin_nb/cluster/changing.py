@@ -183,7 +183,7 @@ class Changes:
     ) -> Hooks:  # fmt: skip
         resolver = asking_once()
         told = [*self._stopping(plan, options), *rules_broken]
-        gate = Gate(self._kafka, plan, resolver, options.allowed, plan.reason or options.reason, told)
+        gate = Gate(self._kafka, plan, options.allowed, plan.reason or options.reason, told)
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
 
         def pass_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
@@ -444,7 +444,7 @@ class Changes:
         expires = _written(now + (lifetime or LIFETIME))
         head = PlanHead(self._kafka.id, _written(now), reason, author(self._named()), expires, undoes)
         seen = ObservedState() if state is None else state
-        told = advice_on(self._kafka, rows, seen, secret)
+        told = advice_on(self._kafka, rows, seen)
         about = in_short(seen.brokers, self._kafka.version)
         return bound(Plan(head, tuple(with_fallbacks(rows, seen))), self, told, about)
 

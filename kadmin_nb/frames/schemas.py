@@ -411,8 +411,8 @@ class DANGERS(Frame, key="row"):
 
 
 class WARNINGS(Frame):
-    """Facts that the rows of a plan do not show. `warning` is shadows, shadowed, reach, blank client-id, callback,
-    sharing, principal, per broker, left or in parts; `row`, `resource` and `key` are the first that it is about, null
+    """Facts that the rows of a plan do not show. `warning` is shadows, shadowed, reach, callback,
+    principal, per broker or left; `row`, `resource` and `key` are the first that it is about, null
     where it is about all of it."""
 
     shown = "warning! row resource key message!"

@@ -72,10 +72,9 @@ class ObservedState:
 
     The others are what dangers and warnings go by beside the values. `quotas` are all QUOTAS. `below` has the texts
     that may apply to a config without its own value: several where brokers differ, none where nobody can say. `empty`
-    are topics without records. `brokers` is their number, 0 where nobody asked; `protocols` are those of the listeners,
-    none where they are not known. `lacks_client_configs` says that the topic of client configs is missing.
-    `group_types` are the types of groups. `throttling` has the throttles that hold back copies now, or of which that
-    is not known, with the reason.
+    are topics without records. `brokers` is their number, 0 where nobody asked. `lacks_client_configs` says that the
+    topic of client configs is missing. `group_types` are the types of groups. `throttling` has the throttles that hold
+    back copies now, or of which that is not known, with the reason.
     """
 
     values: dict[Target, ObservedValue] = field(default_factory=dict)
@@ -87,7 +86,6 @@ class ObservedState:
     below: dict[Target, Collection[str | None]] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     brokers: int = 0
-    protocols: Collection[str] = ()
     lacks_client_configs: bool = False
     group_types: Mapping[str, str | None] = field(default_factory=dict)
     throttling: dict[Target, str] = field(default_factory=dict)

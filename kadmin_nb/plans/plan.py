@@ -26,7 +26,7 @@ from ..model.changes import FAILED, SET, Change, Edit, Target, refuse_secret_tex
 from ..model.figures import utc
 from ..model.findings import DANGER, Finding
 from . import advice, plan_file
-from .advice import Advice, answer, dangers
+from .advice import Advice, answer
 from .apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
 from .execution.progress import Progress, Stopped, never, silent
 from .formats import PrintFormats, Subject
@@ -274,15 +274,14 @@ class Plan(PrintFormats):
     def dangers(self) -> Answer:
         """DANGERS: the rows that weaken something. `apply` refuses them unless their keys are allowed.
 
-        They are those of the moment it was made, or, of a saved plan, what it was saved with and what its rows tell
-        by themselves; `apply` judges anew, by what holds then.
+        They are those of the moment it was made; `apply` judges anew, by what holds then.
         """
-        return answer(schemas.DANGERS, self._told.dangers)
+        return answer(schemas.DANGERS, self._advice.dangers)
 
     def _with_impact(self, impact: ImpactAnswer) -> Plan:
         """The same plan, shown with its impact below it, and with the dangers that only a usage tells of."""
-        rows = {danger.row for danger in self._told.dangers}
-        told = self._told.with_dangers(danger for danger in impact.dangers if danger.row not in rows)
+        rows = {danger.row for danger in self._advice.dangers}
+        told = self._advice.with_dangers(danger for danger in impact.dangers if danger.row not in rows)
         return replace(self, _advice=told, _impact=impact)
 
     def _with_warnings(self, more: Collection[Finding]) -> Plan:
@@ -291,14 +290,7 @@ class Plan(PrintFormats):
 
     def warnings(self) -> Answer:
         """WARNINGS: consequences that the rows do not show, found when the plan was made; they refuse nothing."""
-        return answer(schemas.WARNINGS, self._told.warnings)
-
-    @cached_property
-    def _told(self) -> Advice:
-        """The advice, with the dangers that rows tell by themselves even if the note was removed."""
-        rows = {danger.row for danger in self._advice.dangers}
-        missing = [danger for danger in dangers.certain(self.changes) if danger.row not in rows]
-        return self._advice.with_dangers(missing) if missing else self._advice
+        return answer(schemas.WARNINGS, self._advice.warnings)
 
     def to_arrow(self) -> pa.Table:
         """PLAN. Its schema metadata has `kadmin.plan_id`, and `kadmin.expires` if the plan expires."""
@@ -308,7 +300,7 @@ class Plan(PrintFormats):
     def _table(self) -> pa.Table:
         expires = self.head.expires
         marks = {"kadmin.plan_id": self.id, **({"kadmin.expires": expires} if expires else {})}
-        dangerous = {danger.row for danger in self._told.dangers}
+        dangerous = {danger.row for danger in self._advice.dangers}
         columns = columns_of(self.changes)
         if self._impact is not None:
             columns["clients"] = [self._impact.of_rows.get(change.row) for change in self.changes]
@@ -449,19 +441,19 @@ class Plan(PrintFormats):
 
     def _refusal_lines(self, syntax: Syntax, shown: int | None = advice.SHOWN) -> list[str]:
         """Dangers, and what allows it to be applied; nothing does where the broker refuses a row."""
-        return self._told.refusal_lines(self.reason, syntax, shown, is_applicable=not self._refused)
+        return self._advice.refusal_lines(self.reason, syntax, shown, is_applicable=not self._refused)
 
     def _remarks(self, syntax: Syntax, shown: int | None) -> list[str]:
         """Who may apply it; the warnings; the stores of brokers whose values are set already, and the line that sends
         them again."""
         same = advice.same_stores(self.changes)
         again = [printable(same.at(syntax))] if same else []
-        return [*self._rights_lines(), *self._told.warning_lines(shown), *again]
+        return [*self._rights_lines(), *self._advice.warning_lines(shown), *again]
 
     @property
     def _left_lines(self) -> list[str]:
         """The rows of the plan that it rolls back, and that it leaves as they are, counted."""
-        return self._told.left_lines() if self.head.undoes else []
+        return self._advice.left_lines() if self.head.undoes else []
 
     @property
     def _noted(self) -> list[str]:
@@ -488,7 +480,7 @@ class Plan(PrintFormats):
         sorts = Counter("send again" if change.is_again else TO_DO.get(change.change, "") for change in self.changes)
         to_do = ", ".join(f"{sorts[sort]:,} to {sort}" for sort in (*TO_DO.values(), "send again") if sorts[sort])
         wants_a_look = {
-            "dangerous": len({danger.row for danger in self._told.dangers}),
+            "dangerous": len({danger.row for danger in self._advice.dangers}),
             "refused by the broker": len(self._refused),
             "not validated": len(self._unauthorized),
         }
@@ -523,7 +515,7 @@ def applied_by(plan: Plan, way: Sentence) -> Plan:
 
 def unconfirmed(plan: Plan, reason: str) -> Plan:
     """The same plan where its dangers are said and not refused; `reason` is its reason where it has none."""
-    return with_head(replace(plan, _advice=replace(plan._told, needs_allowing=False)), reason=plan.reason or reason)
+    return with_head(replace(plan, _advice=replace(plan._advice, needs_allowing=False)), reason=plan.reason or reason)
 
 
 def with_head(plan: Plan, **fields: Any) -> Plan:
@@ -543,7 +535,7 @@ def live_of(plan: Plan) -> LiveCluster | None:
 
 def dangers_of(plan: Plan) -> tuple[Finding, ...]:
     """The dangers of a plan as values."""
-    return tuple(plan._told.dangers)
+    return tuple(plan._advice.dangers)
 
 
 def with_note(plan: Plan, text: str, *, author: str, at: str, kind: str = "note") -> Plan:
@@ -576,7 +568,7 @@ def _refuse_to_replace(place: Path, plan: Plan) -> None:
 
 def document_of(plan: Plan) -> str:
     """The text that `Plan.save` writes."""
-    of_rules = [*plan._told.notes(), *plan_file.fallback_notes(plan.changes)]
+    of_rules = [*plan._advice.notes(), *plan_file.fallback_notes(plan.changes)]
     notes = [*plan.notes, *({**note, "plan_id": plan.id} for note in of_rules)]
     return plan_file.document(plan._body, plan.id, notes)
 

@@ -5,7 +5,6 @@ At the end: the broker's answer for each row when it only validates.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -145,18 +144,6 @@ def waves(changes: Iterable[Change]) -> list[list[Change]]:
     counts as a lower.
     """
     return [wave for kind, mine in by_kind(changes).items() for wave in kind.waves(mine)]
-
-
-def divided(changes: Iterable[Change]) -> dict[Configurable, list[list[Change]]]:
-    """The entities and resources that the order cannot keep in one wave, each with its changes wave by wave."""
-    changes = list(changes)
-    if len({change.resource for change in changes}) == len(changes):
-        return {}
-    parts: dict[Configurable, list[list[Change]]] = defaultdict(list)
-    for wave in waves(changes):
-        for resource, group in grouped(wave).items():
-            parts[resource].append(group)
-    return {resource: several for resource, several in parts.items() if len(several) > 1}
 
 
 # -- only validated

@@ -73,7 +73,6 @@ class LabelChanges(ChangeKind):
     resources = Labelled
     verbs: ClassVar = {SET: "label", DELETE: "unlabel"}
     words: ClassVar = ("labelled",)
-    methods: ClassVar = {SET: "set_label", DELETE: "remove_label"}
 
     def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
         op = next(op for op, known in self.verbs.items() if known == verb)
@@ -99,7 +98,7 @@ class LabelChanges(ChangeKind):
     def undo_notes(self, change: Change) -> Iterable[str]:
         yield "a label was worn"
 
-    def dangers(self, changes: Sequence[Change], state: object, resolver: object) -> Iterable[Finding]:
+    def dangers(self, changes: Sequence[Change], state: object) -> Iterable[Finding]:
         return [Finding.about(c, DANGER, "label", "it is gone") for c in changes if c.op == DELETE]
 
     def warnings(self, changes: Sequence[Change], state: object) -> Iterable[Finding]:

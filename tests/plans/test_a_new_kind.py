@@ -16,7 +16,6 @@ from kadmin_nb.plans.execution.preflight import Gate
 from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.kinds import remedy
 from kadmin_nb.plans.plan import Plan
-from kadmin_nb.plans.secret_resolver import nowhere
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.policy.rule_frames import after
 from kadmin_nb.state.snapshot_kinds import CONFIGS, QUOTAS
@@ -113,7 +112,7 @@ def test_it_is_applied_verified_and_rolled_back(kafka, plan):
 
 def test_it_is_judged(kafka, plan):
     """Its dangers and warnings were nobody's to find."""
-    advice = advice_on(kafka, plan.changes, None, nowhere)
+    advice = advice_on(kafka, plan.changes, None)
     assert [(danger.row, danger.code) for danger in advice.dangers] == [(2, "label")]
     assert "3 labels" in [warned.message for warned in advice.warnings]
 
@@ -131,7 +130,7 @@ def test_what_quotas_do_together_is_not_done_by_it(kafka):
     kafka.cluster.settle()
     plan = plan_of(kafka, lambda stage: stage.add([Edit(DELETE, default, KEY), Edit(SET, ALICE, KEY, "red")]))
     of_quota, of_label = sorted(plan.changes, key=lambda change: change.kind != "quota")
-    gate = Gate(kafka, plan, nowhere)
+    gate = Gate(kafka, plan)
     with pytest.raises(kn.errors.Dangerous):
         gate.pass_([of_quota], JournalState())
     assert gate.pass_([of_label], JournalState()) == {}

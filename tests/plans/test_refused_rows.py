@@ -9,8 +9,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.resources import THROTTLE_RATES, Resource
-from kadmin_nb.plans.advice import dangers
+from kadmin_nb.model.resources import THROTTLE_RATES
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.sending import refusals
 from tests.double import FakeKafka
@@ -170,22 +169,6 @@ def test_a_danger_beside_a_refused_row_is_told_without_the_word_that_applies_it(
         assert rows(plan.dangers(), "row") == [(2,)]
         assert "\n! topic=" in repr(plan)
         assert "to apply it" not in repr(plan)
-
-
-def test_rows_that_tell_their_danger_tell_none_when_refused():
-    """I took the note away, and the refused row was dangerous again."""
-    change = Change(
-        1,
-        "set",
-        Resource("TOPIC", "t"),
-        "min.insync.replicas",
-        "2",
-        "1",
-        "1",
-        validated=Refusal("INVALID_CONFIG", "no"),
-    )
-    assert dangers.certain([change]) == ()
-    assert len(dangers.certain([change.with_(validated=OK)])) == 1
 
 
 def test_a_row_that_was_refused_is_asked_about_again():

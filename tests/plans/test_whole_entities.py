@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor
 from tests.double import FakeKafka
@@ -32,14 +31,13 @@ def test_a_raise_an_addition_a_removal_and_a_lower_of_one_user_are_one_request(c
     stage.remove_quota(PERCENT, user=user)
     stage.set_quota(MUTATIONS, 10, user=user)
     plan = stage.plan()
-    assert ("in parts",) not in rows(plan.warnings(), "warning")
     assert rows(plan.apply(), "state") == [("verified",)] * 4
     assert tells == ["altering quotas"]
 
 
 @pytest.mark.broker
-def test_a_plan_warns_of_entities_that_the_order_divides(cluster, unique, tells, tmp_path):
-    """My user was changed in two requests, and no word of the plan said so."""
+def test_entities_that_the_order_divides_go_in_two_requests(cluster, unique, tells):
+    """My user had neither its old nor its new limit for a moment."""
     user, before, stage = unique("user"), cluster.new_stage(), cluster.new_stage()
     for client_id in ({}, {"client_id": "app"}):
         before.set_quota(PRODUCER, 1000, user=user, **client_id)
@@ -51,35 +49,8 @@ def test_a_plan_warns_of_entities_that_the_order_divides(cluster, unique, tells,
     stage.set_quota(PRODUCER, 500, user=user, client_id="app")
     stage.set_quota(CONSUMER, 2000, user=user, client_id="app")
     plan = stage.plan()
-    said = (
-        "sent in several requests, as the safe order has other rows between: "
-        f"user={user} ({PRODUCER}, then {CONSUMER}), user={user} client-id=app ({CONSUMER}, then {PRODUCER}); "
-        "if a later request fails, the earlier ones stay"
-    )
-    saved = kn.Plan.load(plan.save(tmp_path / "p.json"))
-    for one in (plan, saved):
-        assert ("in parts", 1, f"user={user}", PRODUCER, said) in rows(
-            one.warnings(), "warning", "row", "resource", "key", "message"
-        )
-        assert f"warning: {said}" in repr(one)
-        assert said in one._repr_html_()
     assert rows(plan.apply(), "state") == [("verified",)] * 4
     assert tells == ["altering quotas"] * 2
-
-
-def test_a_plan_warns_of_a_resource_that_the_order_divides():
-    """The broker's two keys were checked together, and sent apart."""
-    kafka = FakeKafka()
-    hold(kafka, {}, {("broker=1", "max.connections"): "5", ("broker=<default>", "max.connections"): "9"})
-    kafka.cluster.settle()
-
-    def stage(wishes):
-        wishes.reset_config("max.connections", broker=1)
-        wishes.set_config("log.retention.ms", "5000", broker=1)
-        wishes.set_config("max.connections", "8", broker=kn.DEFAULT)
-
-    [warned] = dangers.in_parts(plan_of(kafka, stage).changes)
-    assert "broker=1 (log.retention.ms, then max.connections);" in warned.message
 
 
 def test_the_rows_of_an_entity_wait_together():

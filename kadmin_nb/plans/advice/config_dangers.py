@@ -5,13 +5,13 @@ A key of a listener, `listener.name.<listener>.[<mechanism>.]<key>`, goes by the
 acknowledged nor lets anybody in.
 
 Besides: throttles of copies that are under way (KIP-73, KIP-113), as without one the copies take the whole line; and
-the acks of client configs, judged level by level.
+the acks of client configs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -20,7 +20,6 @@ from itertools import product
 from typing import cast
 
 from ...admin.ports import Kafka
-from ...errors import KadminError
 from ...model.changes import Change
 from ...model.client_configs import ACKS, ALL_REPLICAS, ClientEntity
 from ...model.config_fallback import behind_listener
@@ -28,7 +27,6 @@ from ...model.config_units import exact_number, with_unit
 from ...model.findings import DANGER, Finding
 from ...model.resources import THROTTLE_RATES, Resource, is_throttle
 from ..observed_state import ObservedState
-from ..secret_resolver import Resolver
 from .fallback import fallback_values
 
 DURABILITY, RETENTION, LISTENER, LOGIN, ADDRESS = "durability", "retention", "listener", "login", "address"
@@ -178,10 +176,6 @@ def rule_of(key: str) -> DangerRule | None:
     return None
 
 
-_REMOTE_LOGINS = ("JndiLoginModule", "LdapLoginModule")
-"""Login modules by which a broker can be made to load somebody's code (CVE-2023-25194, CVE-2025-27818)."""
-
-
 def add_facts(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
     """Add to a state what these configs are judged by.
 
@@ -197,7 +191,7 @@ def add_facts(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> 
         state.throttling.update(kafka.throttling(touched))
 
 
-def dangers(changes: Iterable[Change], state: ObservedState, resolver: Resolver | None = None) -> Iterable[Finding]:
+def dangers(changes: Iterable[Change], state: ObservedState) -> Iterable[Finding]:
     """The dangers of these configs.
 
     A topic without records loses none. A throttle is one while it holds back copies, or while that is not known.
@@ -205,17 +199,10 @@ def dangers(changes: Iterable[Change], state: ObservedState, resolver: Resolver 
     for change in changes:
         rule, message = _rule(change), _weakening(change, state)
         if rule and message and _shorter_lived(change) not in state.empty:
-            text = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
-            yield Finding.about(change, DANGER, rule.danger, text)
+            yield Finding.about(change, DANGER, rule.danger, f"{message}: {rule.why}")
         reason, loss = state.throttling.get(change.target), _throttle_loss(change)
         if reason and loss:
             yield Finding.about(change, DANGER, THROTTLE, f"{loss}; {reason}")
-
-
-def certain(changes: Iterable[Change]) -> Iterable[Finding]:
-    """The dangers that the rows tell by themselves: both values are set, or the old one is hidden."""
-    told = (c for c in changes if _rule(c) and not (c.old_known and None in (c.old, c.after)))
-    return dangers((change for change in told if not _shorter_lived(change)), ObservedState())
 
 
 def _shorter_lived(change: Change) -> str | None:
@@ -251,18 +238,6 @@ def _value(key: str, text: str | None) -> str:
     return "nothing" if text is None else with_unit(key, text) or "empty"
 
 
-def _modules(change: Change, rule: DangerRule, resolver: Resolver | None) -> str:
-    """The login modules in a secret that load code from elsewhere, by name."""
-    if rule.danger != LOGIN or change.after is None or resolver is None:
-        return ""
-    try:
-        text = resolver(change.after).reveal()
-    except KadminError:
-        return ""
-    modules = [module for module in _REMOTE_LOGINS if module in text]
-    return f"; it has {' and '.join(modules)}, which can make a broker run code from elsewhere" * bool(modules)
-
-
 def _throttle_loss(change: Change) -> str | None:
     """What the row does to a throttle that is set; None where it takes nothing of it away."""
     if not is_throttle(change.target) or not change.old or change.is_same:
@@ -279,44 +254,15 @@ def _throttle_loss(change: Change) -> str | None:
     return f"{which} are no longer throttled: copies may take the whole line"
 
 
-_AllAcks = Mapping[ClientEntity, str | None]
+def acks_dangers(changes: Iterable[Change], state: ObservedState) -> Iterator[Finding]:
+    """The rows that lower the acks of their clients; without a value of its own, a client-id has its user's.
 
-
-def may_lower_acks(changes: Sequence[Change]) -> list[Change]:
-    """The rows that change acks: what else is set for their users decides whether these are lowered."""
-    return [change for change in changes if change.key == ACKS and not change.is_same]
-
-
-def acks_dangers(changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
-    """The rows that lower the acks of their clients; a value that is not set counts as all replicas.
-
-    They are judged level by level, as a client-id's entry goes before its user's.
+    What is set nowhere counts as all replicas.
     """
-    if not (rows := may_lower_acks(changes)):
-        return []
-    stored = ((target, now.value) for target, now in state.values.items() if target[1] == ACKS)
-    return _lowered_acks(rows, {cast(ClientEntity, whose): acks for (whose, _), acks in stored})
-
-
-def certain_acks_dangers(changes: Iterable[Change]) -> Iterable[Finding]:
-    """The same of rows that tell it by themselves, as they set a lower value in place of one."""
-    return _lowered_acks([c for c in changes if c.key == ACKS and None not in (c.old, c.after)], {})
-
-
-def _lowered_acks(rows: Sequence[Change], stored: _AllAcks) -> Iterable[Finding]:
     rule = rule_of(ACKS)
-    before = {**stored, **{_whose_acks(row): row.old for row in rows}}
-    after = {**stored, **{_whose_acks(row): row.after for row in rows}}
-    for row in rows:
-        old, new = _acks(_whose_acks(row), before), _acks(_whose_acks(row), after)
-        if rule and new is not None and rule.weakens(old or ALL_REPLICAS[0], new):
-            text = f"{ACKS} drops to {new}: {rule.why}"
-            yield Finding.about(row, DANGER, rule.danger, text)
-
-
-def _acks(entity: ClientEntity, values: _AllAcks) -> str | None:
-    return next((value for level in entity.levels if (value := values.get(level)) is not None), None)
-
-
-def _whose_acks(change: Change) -> ClientEntity:
-    return cast(ClientEntity, change.resource)
+    for row in (change for change in changes if rule and change.key == ACKS and not change.is_same):
+        user = ClientEntity(cast(ClientEntity, row.resource).user, None)
+        of_user = None if row.resource == user else state.of((user, ACKS)).value
+        old, new = row.old or of_user or ALL_REPLICAS[0], row.after or of_user
+        if rule and new is not None and rule.weakens(old, new):
+            yield Finding.about(row, DANGER, rule.danger, f"{ACKS} drops to {new}: {rule.why}")

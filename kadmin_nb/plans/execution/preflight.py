@@ -17,11 +17,9 @@ from ...model.changes import Change, SentRow, SentRows
 from ...model.findings import DANGER, Finding, row_words
 from .. import SHORTEST_ID
 from ..advice import REASON, allowing, answer, dangers, lifted
-from ..advice.config_dangers import QUOTA
 from ..journal.replay import JournalState, SentLately
 from ..observed_state import ObservedState, ObservedValue
 from ..plan import Plan
-from ..secret_resolver import Resolver
 from .verification import holds, is_as_before
 
 Ours = Mapping[int, Collection[str | None]]
@@ -204,7 +202,6 @@ class Gate:
 
     kafka: Kafka
     plan: Plan
-    resolver: Resolver
     allow: Collection[str] = ()
     reason: str | None = None
     """The reason for what is dangerous."""
@@ -227,10 +224,11 @@ class Gate:
         if not pending:
             return {}
         _refuse_undone(self.plan, before, self.allow)
-        judged = (*dangers.found(self.kafka, self.plan.changes, self.resolver), *self.told)
+        judged = (*dangers.found(self.kafka, self.plan.changes), *self.told)
         allow = [key for key in self.allow if not any(map(partial(_names, key), before.undoings))]
         _refuse_strange(allow, self.plan.changes, judged)
-        ahead = [*_ahead(judged, pending, self.plan.changes)] if judged else []
+        rows = {change.row for change in pending}
+        ahead = [danger for danger in judged if danger.row in rows]
         let_through = {*allow, *before.allowed}
         # a journal of an earlier version has the key alone
         refused = [d for d in ahead if d.allowed_by not in let_through and d.key not in before.allowed]
@@ -244,13 +242,6 @@ class Gate:
             return {}
         allowed = sorted({danger.allowed_by for danger in ahead})
         return {"allowed": allowed, "dangers": [danger.line for danger in ahead], "reason": self.reason}
-
-
-def _ahead(dangers: Iterable[Finding], pending: Sequence[Change], changes: Iterable[Change]) -> Iterable[Finding]:
-    """Those of rows that are to be sent; what quotas do to everyone, their rows do together."""
-    rows, keys = {change.row for change in pending}, {(change.kind, change.key) for change in pending}
-    kinds = {change.row: change.kind for change in changes}
-    return (d for d in dangers if d.row in rows or (d.code == QUOTA and (kinds[d.row], d.key) in keys))
 
 
 def _refuse_dangers(dangers: Sequence[Finding], reason: str | None) -> None:

@@ -15,7 +15,6 @@ from ...model.findings import Finding
 from ...model.grammar import Special
 from ...secrets import Secret
 from ..observed_state import LookOptions, ObservedState, ObservedValue
-from ..secret_resolver import Resolver
 
 FrameRow = Mapping[str, Any]
 """A row of a frame of changes."""
@@ -75,9 +74,6 @@ class ChangeKind(ABC):
 
     longest_doubt: ClassVar[float] = math.inf
     """Seconds after which a request whose answer was lost cannot land any more, where that is known."""
-
-    why_divided: ClassVar[str] = "as the safe order has other rows between"
-    """The reason why changes of one entity or resource go in several requests."""
 
     @property
     def name(self) -> str:
@@ -192,15 +188,11 @@ class ChangeKind(ABC):
 
     # -- judge
 
-    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
-        """The dangers that the rows tell by themselves."""
-        return ()
-
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         """Add to an observed state what the dangers of these rows go by; most rows need nothing."""
         return
 
-    def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
+    def dangers(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
         """The dangers of the rows, by an observed state."""
         return ()
 

@@ -10,14 +10,13 @@ from ...admin.ports import LONGEST_TRANSACTION, ClientConfigs, Kafka, Signature
 from ...frames.schema_metadata import mark
 from ...frames.schemas import TOPIC_MISSING
 from ...model.changes import SET, Change, Edit, Fallback, Refusal, Target, given_key
-from ...model.client_configs import CONFIGS_TOPIC, ClientEntity, Replacement
+from ...model.client_configs import ACKS, CONFIGS_TOPIC, ClientEntity, Replacement
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
 from ...secrets import Secret
 from ..advice import config_dangers
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
 from ..observed_state import LookOptions, ObservedState, ObservedValue
-from ..secret_resolver import Resolver
 from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
 _UNCHECKED = f"Write access to {CONFIGS_TOPIC} and concurrent edits are checked only when the plan is applied"
@@ -74,14 +73,11 @@ class ClientConfigChanges(ChangeKind):
         return partial(self.port(kafka).alter, signature=signature)
 
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
-        if lowering := config_dangers.may_lower_acks(changes):
-            self.read(kafka, [change.target for change in lowering], state, LookOptions())
+        if of_acks := [change.target for change in changes if change.key == ACKS and not change.is_same]:
+            self.read(kafka, of_acks, state, LookOptions())
 
-    def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
+    def dangers(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
         return config_dangers.acks_dangers(changes, state)
-
-    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
-        return config_dangers.certain_acks_dangers(changes)
 
     def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         state.lacks_client_configs = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None

@@ -22,7 +22,6 @@ from ..advice import config_dangers, warnings
 from ..change_words import CONFIG_VERBS, config_edits
 from ..execution import safe_order
 from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs
-from ..secret_resolver import Resolver
 from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
 ROOT_LOGGER = "root"
@@ -142,14 +141,11 @@ class ConfigChanges(ChangeKind):
         if _is_logger(change.resource):
             yield "logger levels are in the broker's memory: a restart loses them"
 
-    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
-        return config_dangers.certain(changes)
-
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         config_dangers.add_facts(state, kafka, changes)
 
-    def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
-        return config_dangers.dangers(changes, state, resolver)
+    def dangers(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
+        return config_dangers.dangers(changes, state)
 
     def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         warnings.add_group_types(state, kafka, changes)

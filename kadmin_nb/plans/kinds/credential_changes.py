@@ -26,7 +26,6 @@ class ScramChanges(ChangeKind):
     verbs: ClassVar = {op: f"scram {verb}" for verb, op in SCRAM_VERBS.items()}
     can_validate: ClassVar = False
     tool_deletes_absent = False
-    why_divided: ClassVar = "as Kafka takes one credential of a user in a request"
 
     def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
         return scram_edits(verb, words)

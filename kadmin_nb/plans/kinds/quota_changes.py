@@ -26,7 +26,6 @@ from ..advice import quota_dangers, warnings
 from ..change_words import QUOTA_VERBS, quota_edits
 from ..execution import safe_order
 from ..observed_state import LookOptions, ObservedState, add_quotas
-from ..secret_resolver import Resolver
 from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
 _TOOL_TYPES = {entity_type: tool_type for tool_type, entity_type in QUOTA_TYPES.items()}
@@ -107,11 +106,8 @@ class QuotaChanges(ChangeKind):
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         quota_dangers.add_everyones(state, kafka, changes)
 
-    def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
+    def dangers(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
         return [*quota_dangers.dangers(changes, state), *quota_dangers.unit_dangers(changes)]
-
-    def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
-        return quota_dangers.unit_dangers(change for change in changes if change.old_known)
 
     def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         warnings.add_facts(state, kafka, changes)
