@@ -23,11 +23,11 @@ from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.views import in_short
 from ..hints import Hint, Sentence, Verb, plan_verb, sentence, short_id
-from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target, refuse_secret_text
+from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
 from ..plans import LAG, QUIET_PERIOD, plan, planning, sending, stalls
 from ..plans.advice.dangers import advice_on
-from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE, behind
+from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE
 from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved, author
 from ..plans.execution import executor, rollback
@@ -249,19 +249,11 @@ class Changes:
             return replace(done, left=rollback.unseen(plan.head.undoes, str(exc)))
         return replace(done, left=rollback.left(found, plan, is_whole=is_whole))
 
-    def _sent_by_others(self, plan: Plan, targets: Collection[Target], settled: bool) -> SentRows:
-        """The rows that other plans of ours have sent; those that were seen everywhere, if before this was made."""
-        made, sent = datetime.fromisoformat(plan.head.created), self._sent_lately(targets, settled)
-        return {
-            target: [row for row in rows if row.plan_id != plan.id and (not settled or (row.at and row.at < made))]
-            for target, rows in sent.items()
-        }
-
-    def _sent_lately(self, targets: Collection[Target], settled: bool) -> SentRows:
-        """The rows that plans of ours have sent lately; see `Journals.sent_lately`."""
+    def _sent_by_others(self, plan: Plan, targets: Collection[Target]) -> replay.SentRows:
+        """The changes that other plans of ours have sent, and that not every broker was seen to show."""
         since = self._kafka.now().timestamp() - SETTLING
         try:
-            return journals().sent_lately(self._kafka.id, since, targets, settled=settled)
+            return journals().sent_lately(self._kafka.id, since, targets, but=plan.id)
         except KadminError:  # journals that cannot be read are the affair of whoever writes or lists them
             return {}
 
@@ -422,8 +414,7 @@ class Changes:
             raise
         rows = [near[change.resource].noted(change) if change.resource in near else change for change in rows]
         rows = sending.validated(self._kafka, rows, asking_once())
-        sent = self._sent_lately([change.target for change in rows], False)
-        plan = self._made(rows, reason, lifetime, state=state)._with_warnings(list(behind(rows, sent)))
+        plan = self._made(rows, reason, lifetime, state=state)
         if {*plan.warnings()["warning"].to_pylist()}.isdisjoint(OF_PRECEDENCE):
             return plan
         from .resolving import notes_on_callbacks

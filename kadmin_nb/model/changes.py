@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
 from ..errors import Invalid, KadminError, NotAuthorized, UsageError, kind_of
-from ..hints import short_id
 from ..secrets import FORMS, Secret, holds_secret, revealed
 from .configurable import Configurable
 
@@ -302,18 +300,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class SentRow:
-    """A row that a plan of ours has sent; `at` is when it sent its last."""
-
-    plan_id: str
-    change: Change
-    at: datetime | None = None
-
-    def __str__(self) -> str:
-        return f"plan {short_id(self.plan_id)}"
-
-
-@dataclass(frozen=True, slots=True)
 class AppliedRow:
     """A row of a plan that was sent, and when: from its first request until brokers were seen to show it, or, as long
     as they were not, until its plan was last at work."""
@@ -325,5 +311,4 @@ class AppliedRow:
     ended: datetime
 
 
-SentRows = Mapping[Target, Sequence[SentRow]]
 """Rows that plans of ours have sent, by their targets."""

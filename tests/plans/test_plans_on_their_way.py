@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable
 
 import pytest
@@ -12,7 +11,6 @@ import kadmin_nb as kn
 from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.plans.journal.store import journals
 from kadmin_nb.plans.plan import Plan
-from kadmin_nb.plans.plan_file import PlanHead
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
 
@@ -58,82 +56,6 @@ def busy() -> Busy:
     busy = Busy()
     busy.plan(1000).apply().raise_for_errors()
     return busy
-
-
-def test_a_plan_that_is_made_while_another_is_on_its_way_says_so(busy: Busy) -> None:
-    """Half of my plan had arrived, the next one showed the values before it, and nothing said why."""
-    first = busy.stopped_on_its_way(2000)
-    second = busy.plan(3000)
-    before = Counter(change.old for change in second.changes)
-    assert before.keys() == {"1000", "2000"}
-    assert rows(second.warnings(), "warning", "message") == [
-        (
-            "behind",
-            f"{before['1000']} rows still have the value before plan {first.id[:8]}, which was sent and not yet seen "
-            f"on every broker: plan again when plan verify {first.id[:8]} shows it everywhere",
-        )
-    ]
-    busy.catch_up()
-    busy.changes.verify(first).raise_for_errors()
-    assert rows(busy.plan(4000).warnings(), "warning") == []
-
-
-@pytest.mark.parametrize("is_verified", [False, True])
-def test_what_our_own_plan_has_made_meanwhile_is_no_change_of_others(busy: Busy, is_verified: bool) -> None:
-    """*30 of 40 rows changed since the plan*: nobody but I had changed them."""
-    first = busy.stopped_on_its_way(2000)
-    second = busy.plan(3000)
-    late = sum(change.old == "1000" for change in second.changes)
-    busy.catch_up()
-    if is_verified:
-        busy.changes.verify(first).raise_for_errors()
-    with pytest.raises(kn.Conflict) as refused:
-        second.apply()
-    assert str(refused.value) == (
-        f"{late} of 40 rows had the value before plan {first.id[:8]} when this plan was made, and have the value of "
-        "that plan now"
-    )
-    assert refused.value.hint.startswith("Nothing was sent. Plan again and review.")
-    busy.plan(3000).apply().raise_for_errors()
-    assert busy.limits() == {3000.0}
-
-
-def test_a_broker_that_is_behind_is_no_change_of_others(busy: Busy) -> None:
-    """A broker that had yet to take over my last plan was asked: it said that somebody had set the old values."""
-    first = busy.stopped_on_its_way(2000)
-    seen_everywhere = busy.plan(3000)
-    changes = tuple(change.with_(old="2000") for change in seen_everywhere.changes)
-    second = busy.changes.bind(Plan(PlanHead(busy.kafka.id, busy.kafka.now().isoformat()), changes))
-    late = sum(change.old == "1000" for change in seen_everywhere.changes)
-    with pytest.raises(kn.Conflict) as refused:
-        second.apply()
-    short = first.id[:8]
-    assert str(refused.value) == f"{late} of 40 rows still have the value before plan {short}: the broker is behind"
-    assert refused.value.hint == (
-        f"Nothing was sent. cluster.verify({short!r}, verify_timeout=60) waits until the brokers show it; "
-        "then apply this plan."
-    )
-    skipped = rows(second.apply(skip_conflicts=True), "state", "message")
-    assert ("skipped", f"still has the value before plan {short}: the broker is behind") in skipped
-    busy.catch_up()
-    second.apply().raise_for_errors()
-    assert busy.limits() == {3000.0}
-
-
-def test_changes_of_others_are_told_beside_ours(busy: Busy) -> None:
-    """Among the rows of my own plan was one that a colleague had set, and it was not named."""
-    first = busy.stopped_on_its_way(2000)
-    second = busy.plan(3000)
-    busy.catch_up()
-    late = sum(change.old == "1000" for change in second.changes)
-    stranger = second.changes[-1]
-    busy.kafka.cluster.write(stranger.target, 7777.0)
-    busy.kafka.cluster.settle()
-    with pytest.raises(kn.Conflict) as refused:
-        second.apply()
-    ours, others = str(refused.value).split("; ", 1)
-    assert ours.startswith(f"{late - 1} of 40 rows had the value before plan {first.id[:8]}")
-    assert others.startswith(f"{stranger.resource} {RATE} changed since the plan: 1 kB/s → 7.777 kB/s")
 
 
 def test_a_row_that_only_looks_done_is_sent(busy: Busy) -> None:

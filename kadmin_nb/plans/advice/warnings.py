@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from ...admin.ports import Kafka
 from ...errors import KadminError
-from ...hints import short_id
-from ...model.changes import Change, SentRows
+from ...model.changes import Change
 from ...model.config_values import has_effect
 from ...model.entity import Entity
 from ...model.findings import WARNING, Finding
@@ -31,8 +30,6 @@ OF_PRECEDENCE = (SHADOWS, SHADOWED, REACH)
 CALLBACK = "callback"
 PRINCIPAL, PER_BROKER, NO_EFFECT = "principal", "per broker", "no effect"
 
-BEHIND = "behind"
-
 _MAX_NAMES = 3
 """Names that a warning has; the rest is counted."""
 
@@ -44,24 +41,6 @@ def add_facts(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> 
     if state.quotas is None:
         state.quotas = kafka.quotas.describe()
     state.brokers = len(kafka.brokers())
-
-
-def behind(changes: Iterable[Change], sent: SentRows) -> Iterator[Finding]:
-    """For each plan of ours that is on its way: how many rows were seen with the value before it."""
-    counts: Counter[str] = Counter()
-    for change in changes:
-        rows = sent.get(change.target, ())
-        seen = (row for row in rows if (row.change.old, row.change.old_known) == (change.old, change.old_known))
-        counts.update(row.plan_id for row in islice(seen, 1))
-    for plan_id, count in counts.items():
-        short = short_id(plan_id)
-        rows_have = "row still has" if count == 1 else "rows still have"
-        yield Finding(
-            BEHIND,
-            WARNING,
-            f"{count:,} {rows_have} the value before plan {short}, which was sent and not yet seen on every broker: "
-            f"plan again when plan verify {short} shows it everywhere",
-        )
 
 
 def warnings(changes: Sequence[Change], state: ObservedState) -> list[Finding]:

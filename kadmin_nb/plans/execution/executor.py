@@ -67,7 +67,8 @@ class Hooks:
 
     `gate` is called with the rows that are to be sent, before any is, and what the journal tells of earlier runs; it
     refuses, or says what the journal shall keep. `begins` is called when the rows are about to be sent. `sent` has what
-    other plans of ours have sent; `left` is another plan of ours with the state of its rows, None if nothing is known.
+    other plans of ours have sent, and no broker may show yet; `left` is another plan of ours with the state of its
+    rows, None if nothing is known.
     """
 
     progress: Progress = silent
@@ -367,9 +368,7 @@ class _Run:
             return batch
         self._skip_moved(classified)
         if classified.moved and not self.options.skip_conflicts:
-            are_behind = all(moved.behind for moved in classified.moved)
-            why = "still have the value before another plan" if are_behind else "changed since the plan"
-            self.halted = Refusal("CONFLICT", f"not sent, as earlier rows {why}")
+            self.halted = Refusal("CONFLICT", "not sent, as earlier rows changed since the plan")
         return batch.without([*classified.done, *(moved.change for moved in classified.moved)])
 
     def _leave(self, changes: Iterable[Change], why: Refusal) -> None:

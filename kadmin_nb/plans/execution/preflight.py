@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from ...admin.ports import Kafka
@@ -12,8 +11,8 @@ from ...errors import Conflict, Dangerous, UsageError
 from ...frames import schemas
 from ...frames.answer import Answer
 from ...frames.meanings import in_unit
-from ...hints import Hint, Option, Sentence, Verb, nearest, sentence, short_id
-from ...model.changes import Change, SentRow, SentRows
+from ...hints import Hint, Option, nearest, sentence, short_id
+from ...model.changes import Change
 from ...model.findings import DANGER, Finding, row_words
 from .. import SHORTEST_ID
 from ..advice import REASON, allowing, answer, dangers, lifted
@@ -31,17 +30,11 @@ HIDDEN = "a sensitive value"
 
 @dataclass(frozen=True)
 class MovedRow:
-    """A row that is not as the plan saw it; with `is_of_new_topic`, whatever its value is.
-
-    `behind` is the row of another plan of ours whose value the broker does not show yet; `by_us` is the one that made
-    the difference.
-    """
+    """A row that is not as the plan saw it; with `is_of_new_topic`, whatever its value is."""
 
     change: Change
     now: ObservedValue
     is_of_new_topic: bool = False
-    behind: SentRow | None = None
-    by_us: SentRow | None = None
 
     def columns(self) -> dict[str, object]:
         """The row of CONFLICTS."""
@@ -51,17 +44,11 @@ class MovedRow:
     def __str__(self) -> str:
         if self.is_of_new_topic:
             return _MADE_ANEW
-        if self.behind:
-            return _BEHIND.format("has", self.behind)
-        if self.by_us:
-            return _BY_US.format(self.by_us, "has")
         key = self.change.key
         return f"{_in_words(key, self.change.old)} → {_in_words(key, _value_text(self.now))}"
 
 
 _MADE_ANEW = "was deleted and created again since the plan was made"
-_BEHIND = "still {} the value before {}: the broker is behind"
-_BY_US = "had the value before {} when this plan was made, and {} the value of that plan now"
 
 
 @dataclass
@@ -111,30 +98,17 @@ def _is_made(now: ObservedValue, change: Change, verified: Collection[int]) -> b
 
 
 def told_apart(rows: ComparedRows, state: ObservedState, sent: SentLately) -> ComparedRows:
-    """The same rows, with the values before another plan of ours told from changes of others.
-
-    A row that is done only because the broker has yet to show what that plan has sent is pending.
-    """
-    on_the_way = sent([change.target for change in (*rows.done, *(m.change for m in rows.moved))], False)
-    late = {c.row for c in rows.done if not c.is_secret and _before(state.of(c.target), on_the_way.get(c.target, ()))}
-    ours = sent([moved.change.target for moved in rows.moved], True)
-    return ComparedRows(
-        [change for change in rows.done if change.row not in late],
-        [*rows.pending, *(change for change in rows.done if change.row in late)],
-        [moved if moved.is_of_new_topic else _explained(moved, on_the_way, ours) for moved in rows.moved],
-    )
-
-
-def _before(now: ObservedValue, sent: Sequence[SentRow]) -> SentRow | None:
-    """The row that replaced this value."""
-    return next((row for row in sent if is_as_before(now, row.change)), None)
-
-
-def _explained(moved: MovedRow, on_the_way: SentRows, ours: SentRows) -> MovedRow:
-    change, now = moved.change, moved.now
-    seen = ObservedValue(change.old, change.old_known)
-    made = (row for row in ours.get(change.target, ()) if holds(now, row.change) and is_as_before(seen, row.change))
-    return replace(moved, behind=_before(now, on_the_way.get(change.target, ())), by_us=next(made, None))
+    """The same rows; one that is done only because the broker has yet to show what another plan has sent is pending."""
+    on_the_way = sent([change.target for change in rows.done])
+    late = [
+        change
+        for change in rows.done
+        if not change.is_secret
+        and any(is_as_before(state.of(change.target), other) for other in on_the_way.get(change.target, ()))
+    ]
+    numbers = {change.row for change in late}
+    done = [change for change in rows.done if change.row not in numbers]
+    return ComparedRows(done, [*rows.pending, *late], rows.moved)
 
 
 def is_of_new_topic(change: Change, state: ObservedState) -> bool:
@@ -144,7 +118,8 @@ def is_of_new_topic(change: Change, state: ObservedState) -> bool:
 
 def conflict(moved: Sequence[MovedRow], of: int) -> Conflict:
     """The error that shows old, now and wanted of every row that moved."""
-    error = Conflict(_conflict_text(moved, of), hint=_ways_on(moved))
+    leaves = sentence("{} leaves those rows as they are.", Option("skip_conflicts"))
+    error = Conflict(_conflict_text(moved, of), hint=Hint("Nothing was sent. Plan again and review.", leaves))
     error.rows = conflict_rows(moved)
     return error
 
@@ -159,31 +134,8 @@ def _conflict_text(moved: Sequence[MovedRow], of: int) -> str:
     if new_topics:
         more = f" and {len(new_topics) - 1} more" if len(new_topics) > 1 else ""
         return f"{new_topics[0]}{more} {_MADE_ANEW}: plan again"
-    behind, by_us = Counter(str(m.behind) for m in moved if m.behind), Counter(str(m.by_us) for m in moved if m.by_us)
-    parts = [f"{count:,} of {of:,} rows {_BEHIND.format('have', plan)}" for plan, count in behind.items()]
-    parts += [f"{count:,} of {of:,} rows {_BY_US.format(plan, 'have')}" for plan, count in by_us.items()]
-    if by_others := [m for m in moved if not m.behind and not m.by_us]:
-        first = by_others[0].change
-        more = f" and {len(by_others) - 1:,} more of {of:,} rows" if len(by_others) > 1 else ""
-        parts.append(f"{first.resource} {first.key}{more} changed since the plan: {by_others[0]}")
-    return "; ".join(parts)
-
-
-def _ways_on(moved: Sequence[MovedRow]) -> Hint:
-    """What to do: where brokers are only behind, to wait for them."""
-    behind = [m.behind.plan_id for m in moved if m.behind]
-    if len(behind) == len(moved):
-        return Hint("Nothing was sent.", *map(_waiting, dict.fromkeys(behind)))
-    return Hint(
-        "Nothing was sent. Plan again and review.",
-        sentence("{} leaves those rows as they are.", Option("skip_conflicts")),
-    )
-
-
-def _waiting(plan_id: str) -> Sentence:
-    short = short_id(plan_id)
-    verify = Verb(f"plan verify {short} --wait 60", f"cluster.verify({short!r}, verify_timeout=60)")
-    return sentence("{} waits until the brokers show it; then apply this plan.", verify)
+    first, more = moved[0].change, f" and {len(moved) - 1:,} more of {of:,} rows" if len(moved) > 1 else ""
+    return f"{first.resource} {first.key}{more} changed since the plan: {moved[0]}"
 
 
 def _in_words(key: str, value: str | None) -> str:

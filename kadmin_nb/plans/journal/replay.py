@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from ... import documents
-from ...model.changes import FAILED, UNKNOWN, UNVERIFIED, VERIFIED, Refusal, SentRows, Target
+from ...model.changes import FAILED, UNKNOWN, UNVERIFIED, VERIFIED, Change, Refusal, Target
 from ..sending import is_certain, is_doubtful
 from . import JournalRecord, malformed
 
@@ -196,12 +196,12 @@ class JournalState:
         self.undoings.append(self.undone_by)
 
 
-SentLately = Callable[[Collection[Target], bool], SentRows]
-"""The rows of these targets that other plans of ours have sent lately: where the second is false, those that were not
-seen on every broker since; else all that were sent before this plan was made."""
+SentRows = Mapping[Target, Sequence[Change]]
+SentLately = Callable[[Collection[Target]], SentRows]
+"""The changes of these targets that other plans of ours have sent, and that not every broker was seen to show."""
 
 
-def nothing_sent(targets: Collection[Target], settled: bool) -> SentRows:
+def nothing_sent(targets: Collection[Target]) -> SentRows:
     """No other plan has sent anything."""
     return {}
 

@@ -20,7 +20,7 @@ from ...errors import Invalid, KadminError, NotFound, UsageError
 from ...frames import schemas
 from ...frames.schema_metadata import stamped
 from ...hints import Hint, Verb, sentence
-from ...model.changes import UNKNOWN, UNVERIFIED, AppliedRow, SentRow, SentRows, Target
+from ...model.changes import UNKNOWN, UNVERIFIED, AppliedRow, Change, Target
 from ...paths import journal_dir
 from .. import SHORTEST_ID
 from ..formats import in_words
@@ -134,32 +134,24 @@ class Journals:
                 unread += 1
         return found, unread
 
-    def sent_lately(self, cluster_id: str, since: float, targets: Collection[Target], *, settled: bool) -> SentRows:
-        """The rows of these targets that plans for this cluster have sent, by journals written since a time.
+    def sent_lately(self, cluster_id: str, since: float, targets: Collection[Target], but: str) -> replay.SentRows:
+        """The changes of these targets that plans for this cluster have sent and not every broker was seen to show.
 
-        Parameters
-        ----------
-        since
-            Seconds since 1970.
-        settled
-            Also rows that were seen on every broker; else only those that were sent and not seen there.
+        By journals written since a time, in seconds since 1970, but for that of one plan.
         """
-        sent: defaultdict[Target, list[SentRow]] = defaultdict(list)
+        sent: defaultdict[Target, list[Change]] = defaultdict(list)
         wanted = {*targets}
         for place in _places(self.folder / quote(cluster_id, safe="")) if wanted else ():
             with contextlib.suppress(KadminError, OSError):
                 written = _stat_of(place)
-                if written.st_mtime < since or (
-                    not settled and _ended_well(place, written.st_mtime_ns, written.st_size)
-                ):
-                    continue
-                journal = self._kept(place)
-                rows = journal.state.unsettled | (journal.state.verified if settled else set())
-                for change in journal.plan.changes if rows else ():
+                is_over = written.st_mtime < since or _ended_well(place, written.st_mtime_ns, written.st_size)
+                journal = None if is_over or place.name.startswith(but) else self._kept(place)
+                rows = journal.state.unsettled if journal else ()
+                for change in journal.plan.changes if journal and rows else ():
                     # a value that was the same before, or hidden, shows nothing of it
                     is_visible = change.old_known and change.old != change.after
                     if change.row in rows and change.target in wanted and is_visible:
-                        sent[change.target].append(SentRow(journal.plan.id, change, journal.state.last_sent))
+                        sent[change.target].append(change)
         return sent
 
     def applied(self, cluster_id: str, since: datetime) -> list[AppliedRow]:
