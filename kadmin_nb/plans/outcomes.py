@@ -42,14 +42,13 @@ class Left:
 
 @dataclass(frozen=True)
 class ApplyResult:
-    """The outcome of every row, in the plan's order; the slowest brokers; the lock's note.
+    """The outcome of every row, in the plan's order; the lock's note.
 
     `unwritten` is why the journal does not have all of it; `overtaken` says who took the lease while rows were sent;
     `left` is what a rollback left on the cluster.
     """
 
     outcomes: list[Outcome]
-    slowest: tuple[int, int] | None = None
     note: str | None = None
     unwritten: PlanRefused | None = None
     overtaken: str | None = None
@@ -60,9 +59,8 @@ class Outcomes(Answer):
     """OUTCOMES as a frame. A row is good if it is verified on every broker, or needed no change.
 
     Its schema metadata has `kadmin.plan_id`, `kadmin.journal` (where it is), `kadmin.chain_head` (the hash of its
-    last line), `kadmin.slowest` (the last broker to show a change), `kadmin.lock` (why other editors were not
-    prevented, or who took the lease meanwhile) and `kadmin.left` (how many rows a rollback could undo and has left on
-    the cluster), each where there is one.
+    last line), `kadmin.lock` (why other editors were not prevented, or who took the lease meanwhile) and `kadmin.left`
+    (how many rows a rollback could undo and has left on the cluster), each where there is one.
     """
 
     _is_frame = False
@@ -105,9 +103,8 @@ class Outcomes(Answer):
     @classmethod
     def of(cls, plan_id: str, cluster_id: str, done: ApplyResult, journal: Journal | None = None) -> Outcomes:
         """The outcomes of a plan for a cluster."""
-        slowest = f"broker {done.slowest[0]}, {done.slowest[1]} ms" if done.slowest else None
         left = str(done.left.rows) if done.left and done.left.rows else None
-        marks = {"plan_id": plan_id, "slowest": slowest, "lock": done.note, "left": left}
+        marks = {"plan_id": plan_id, "lock": done.note, "left": left}
         if journal is not None and journal.is_written:
             marks |= {"journal": str(journal.place), "chain_head": journal.head}
         metadata = {f"kadmin.{name}": text for name, text in marks.items() if text}
@@ -251,12 +248,11 @@ class Outcomes(Answer):
     def _title(self) -> str:
         is_nothing = {*self._table["state"].to_pylist()} == {UNCHANGED} and not self._same_stores
         nothing = "nothing to change" * is_nothing
-        slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
         on_each = f" on {counted_nouns(self._agreeing, 'broker', 'brokers')}" if self._agreeing else ""
         listed, same = self._listed, len(self._table) - len(self._listed)
         states = f"{self._states_of(listed)}{on_each}" if len(listed) or not same else ""
         counts = ", ".join(filter(None, [nothing, states, f"{same:,} unchanged" if same else ""]))
-        lines = [f"plan {short_id(self.plan_id)}: {counts}{slowest}"]
+        lines = [f"plan {short_id(self.plan_id)}: {counts}"]
         return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
 
     def left_lines(self, syntax: Syntax) -> list[str]:

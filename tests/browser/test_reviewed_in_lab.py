@@ -177,7 +177,7 @@ def test_a_large_apply_is_stopped_seen_again_and_carried_on(
     notebook.run(1)
     page = notebook.page
     _click(page, "Apply")
-    notebook.wait_for_text("sent 5,000 of 12,000, batch 1 of 3")
+    notebook.wait_for_text("sent 5,000 of 12,000")
     notebook.picture("review-applying")
     _click(page, "Stop")
     notebook.wait_for_text("stopping after the current request")

@@ -67,7 +67,7 @@ def shown(name: str) -> list[object]:
     plan = with_note(plan, name, author=name, at=name, kind=name)
     stage = Stage(lambda *_: plan)
     stage.add(Edit(c.op, c.resource, c.key, c.wanted, name) for c in rows)
-    done = ApplyResult([Outcome(c, "failed", name, name) for c in rows], (1, 2), note=name)
+    done = ApplyResult([Outcome(c, "failed", name, name) for c in rows], note=name)
     moved = conflict([MovedRow(c, ObservedValue(name)) for c in rows], 2).rows
     return [plan, stage, Outcomes.of(plan.id, plan.cluster_id, done), moved]
 

@@ -111,7 +111,7 @@ def test_stop_ends_between_two_requests_and_resume_goes_on(bench: Bench, unique:
     assert (len(bench.kafka.alters), len(bench.stage)) == (bench.held_back + 1, 0)
 
 
-def test_a_review_says_how_fast_rows_come_and_stop_ends_the_waiting(bench: Bench, unique: Unique) -> None:
+def test_a_review_says_how_many_rows_came_and_stop_ends_the_waiting(bench: Bench, unique: Unique) -> None:
     """The bar stood at half of my topics, and I could neither see whether more came nor end it."""
     for number in range(100):
         bench.stage.set_quota(KEY, "5MB/s", user=unique(f"user-{number}"))
@@ -121,17 +121,17 @@ def test_a_review_says_how_fast_rows_come_and_stop_ends_the_waiting(bench: Bench
     bench.kafka.carried.append(lambda call: review.stop() if re.match("verified: 4", review.status) else None)
     done(review, review.apply)
     assert set(states_of_rows(review)) == {VERIFIED, "unverified"}
-    assert [text for text in said if re.fullmatch(r"verified: 3\d of 100 rows on broker 2, 10/s, [67] s left", text)]
+    assert [text for text in said if re.fullmatch(r"verified: 3\d of 100 rows on broker 2", text)]
     assert "stopped, between two requests" in review.status
     del bench.kafka.carried[-1]
     assert "100 verified on 3 brokers" in done(review, review.verify)
-    assert [text for text in said if re.fullmatch(r"verified: 8\d of 100 rows on broker 2, 10/s, [12] s left", text)]
+    assert [text for text in said if re.fullmatch(r"verified: 8\d of 100 rows on broker 2", text)]
 
 
 def test_while_it_stops_only_what_was_sent_is_called_sent(
     bench: Bench, unique: Unique, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """I pressed Stop at 2 of 8, and watched it say *sent 8 of 8, batch 4 of 4*; four were on the cluster."""
+    """I pressed Stop at 2 of 8, and watched it say *sent 8 of 8*; four were on the cluster."""
     monkeypatch.setattr(executor, "apply", partial(executor.apply, largest_batch=2))
     for number in range(8):
         bench.stage.set_quota(KEY, "5MB/s", user=unique(f"user{number}"))
@@ -144,11 +144,11 @@ def test_while_it_stops_only_what_was_sent_is_called_sent(
     review.stop()
     bench.gate.set()
     review.wait(LONG)
-    sent = [line.partition(", 0 s left")[0] for line in shown if line.startswith("sent")]
+    sent = [line for line in shown if line.startswith("sent")]
     assert list(dict.fromkeys(sent)) == [
         "sent 0 of 8",
-        "sent 2 of 8, batch 1 of 4",
-        "sent 4 of 8, batch 2 of 4",
+        "sent 2 of 8",
+        "sent 4 of 8",
     ]
     assert states_of_rows(review) == [VERIFIED] * 4 + ["skipped"] * 4
     assert len(bench.limits()) == 4

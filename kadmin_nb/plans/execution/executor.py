@@ -30,9 +30,9 @@ from ..sending import Batch, Wave, batches, is_doubtful, is_of_the_whole, refusa
 from . import row_states
 from .plan_lock import LOST, PAUSE, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict, told_apart
-from .progress import SENT, WAITING, Advance, Progress, Stopped, never, seconds_left, silent
+from .progress import Advance, Progress, Stopped, never, silent
 from .row_states import Facts
-from .verification import Round, Sightings, verify
+from .verification import Round, verify
 
 LOOK_AGE = 10.0
 """Seconds after which the state is observed, or validated, anew before something is sent."""
@@ -295,30 +295,16 @@ class _Run:
 
         The changes beside a batch are those of it that are on the way of their rows.
         """
-        of, last, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()
+        of = sum(len(r.batch.changes) for r in requests)
         later = Counter(c.row for r in requests for c in r.batch.changes)
-        if of:
-            self.hooks.progress(Advance("sent", 0, of, outcomes=self._before_sending({*later})))
         for number, request in enumerate(requests, 1):
+            self.hooks.progress(Advance("sent", self.sent, of))
             later.subtract(c.row for c in request.batch.changes)
             self._wait(request.pause, of)
-            sent_before = self.sent
             if batch := self._sendable(request):
                 yield number, request.wave, batch, [c for c in batch.changes if later[c.row]]
-            last = number if self.sent > sent_before else last
-            left = None if self.halted else seconds_left(began, self.kafka.monotonic(), self.sent, of)
-            so_far = (row_states.outcome_so_far(change, self.facts) for change in request.batch.changes)
-            self.hooks.progress(Advance("sent", self.sent, of, last, len(requests), left, so_far))
-
-    def _before_sending(self, pending: Collection[int]) -> Iterator[Outcome]:
-        """Every row as it is when a run begins: what another run left behind is not its state any more."""
-        for change in self.plan.changes:
-            if change.row in pending:
-                yield Outcome(change, WAITING)
-            elif change.row in self.before.unsettled:
-                yield Outcome(change, SENT)
-            else:
-                yield row_states.outcome(change, self.facts)
+        if requests:
+            self.hooks.progress(Advance("sent", self.sent, of))
 
     def _wait(self, seconds: float, of: int) -> None:
         until = self.kafka.monotonic() + seconds
@@ -485,9 +471,7 @@ class _Run:
 
     def _look_everywhere(self, changes: Sequence[Change], timeout: float) -> None:
         def report(round: Round) -> None:
-            seen = replace(self.facts, sightings=round.sightings)
-            outcomes = (row_states.outcome(c, seen) for c in changes if round.sightings[c.row].is_complete)
-            self.hooks.progress(verified_so_far(round, outcomes))
+            self.hooks.progress(round.advance)
 
         if changes:
             sightings = verify(
@@ -508,7 +492,7 @@ class _Run:
             self._end(outcomes, {"overtaken": overtaken} if overtaken else {})
         if self.unwritten and not self.facts.answered:
             raise self.unwritten
-        return ApplyResult(outcomes, row_states.slowest(self.plan.changes, self.facts), note, self.unwritten, overtaken)
+        return ApplyResult(outcomes, note, self.unwritten, overtaken)
 
     def _give_back(self) -> tuple[str | None, str | None]:
         """Give the lease back: the note of the run, and where another had the lease meanwhile, who and which rows."""
@@ -558,12 +542,6 @@ class _Run:
 _NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer does not mention it")
 
 
-def verified_so_far(round: Round, outcomes: Iterable[Outcome]) -> Advance:
-    """How far the verification is, in rows; with the broker that is furthest behind."""
-    left, behind = (None, "") if round.behind is None else (round.behind.left, str(round.behind))
-    return Advance("verified", round.satisfied, len(round.sightings), left=left, behind=behind, outcomes=outcomes)
-
-
 def check(
     kafka: Kafka,
     plan: Plan,
@@ -578,15 +556,11 @@ def check(
     `accepted` are the rows that brokers accepted when they were sent: a value that is sent again shows nothing else.
     """
 
-    def outcome(change: Change, sightings: Sightings) -> Outcome:
-        return row_states.checked(change, sightings[change.row], change.row in accepted)
-
     def report(round: Round) -> None:
-        seen = (change for change in plan.changes if round.sightings[change.row].is_complete)
-        progress(verified_so_far(round, (outcome(change, round.sightings) for change in seen)))
+        progress(round.advance)
 
     sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout, stopped=stopped, report=report)
-    return ApplyResult([outcome(change, sightings) for change in plan.changes])
+    return ApplyResult([row_states.checked(c, sightings[c.row], c.row in accepted) for c in plan.changes])
 
 
 def newly_seen(state: JournalState, done: ApplyResult) -> set[int]:

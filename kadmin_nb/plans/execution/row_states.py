@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 
 from ...model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Change, Outcome, Refusal
 from .. import LAG
 from ..sending import is_of_the_whole
-from .progress import SENT
 from .verification import BrokerAgreement, Sightings
 
 
@@ -46,25 +43,6 @@ def outcome(change: Change, facts: Facts) -> Outcome:
         why = facts.refused[row]
         return Outcome(change, UNKNOWN if row in facts.unknown else FAILED, why.code, why.message)
     return Outcome(change, UNCHANGED)
-
-
-def outcome_so_far(change: Change, facts: Facts) -> Outcome:
-    """The outcome of a row in the middle of a run: one that was accepted is `SENT` until it is looked for."""
-    so_far = outcome(change, facts)
-    is_sent = so_far.state == UNCHANGED and change.row in facts.answered
-    return Outcome(change, SENT) if is_sent else so_far
-
-
-def slowest(changes: Iterable[Change], facts: Facts) -> tuple[int, int] | None:
-    """The broker that was the last to show a change, and after how many milliseconds; None for a single broker.
-
-    Of a value that was sent again brokers show nothing.
-    """
-    shown = [c.row for c in changes if not c.is_again and c.row in facts.sightings]
-    sightings = [(row, s) for row in shown if len((s := facts.sightings[row]).expected) > 1]
-    seen = ((s.slowest, _lag(facts.answered.get(row), s)) for row, s in sightings)
-    lags = [(broker, lag) for broker, lag in seen if broker is not None and lag is not None]
-    return max(lags, key=itemgetter(1), default=None)
 
 
 def checked(change: Change, sighting: BrokerAgreement, is_accepted: bool = False) -> Outcome:

@@ -5,7 +5,7 @@ It is waited for as long as rows go on arriving. That ends: a row arrives once a
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -17,22 +17,19 @@ from ...model.changes import Change
 from ..kinds import kind_of, take
 from ..observed_state import ObservedValue
 from ..stored_values import same
-from .progress import Stopped, never
+from .progress import Advance, Stopped, never
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.5
 
 PATIENCE, PATIENCE_PER_CHANGE = 1.0, 0.0002
 """Seconds that a broker has for its answer at least, also when the time is up: 11 for 50,000 changes."""
 
-LOOKS_FOR_A_PACE = 20
-"""Looks over which the pace is measured: ten seconds, once they are as far apart as they get."""
-
 _NOBODY: Mapping[int, str] = {}
 
 
 @dataclass(slots=True)
 class BrokerAgreement:
-    """The brokers that were seen to hold a change, when the last of them was and which, and why others were not.
+    """The brokers that were seen to hold a change, when the last of them was, and why others were not.
 
     `denied_at` is when a broker last answered with another value; `behind` are brokers whose answer was the old one.
 
@@ -42,7 +39,6 @@ class BrokerAgreement:
     expected: frozenset[int]
     seen: frozenset[int] = frozenset()
     at: float | None = None
-    slowest: int | None = None
     denied_at: float | None = None
     unreachable: Mapping[int, str] = field(default_factory=lambda: _NOBODY)
     behind: frozenset[int] = frozenset()
@@ -81,76 +77,47 @@ Sightings = Mapping[int, BrokerAgreement]
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerBehind:
-    """The broker that is furthest behind: the rows that it shows, and how many per second it has shown lately.
-
-    `idle` is how many seconds ago any broker last showed a further row.
-    """
-
-    broker: int
-    shown: int
-    of: int
-    pace: float = 0.0
-    idle: float = 0.0
-
-    @property
-    def left(self) -> float | None:
-        """Seconds until it has the others, at its pace; None where it has none."""
-        return (self.of - self.shown) / self.pace if self.pace else None
-
-    def __str__(self) -> str:
-        shown = f"{self.shown:,} of {self.of:,} rows on broker {self.broker}"
-        if self.pace:
-            return f"{shown}, {self.pace:,.0f}/s" if self.pace >= 9.5 else f"{shown}, {self.pace:.1f}/s"
-        return f"{shown}, none for {self.idle:.0f} s" if self.idle >= 1 else shown
-
-
-@dataclass(frozen=True, slots=True)
 class Round:
     """What is known after every broker was asked: `satisfied` rows need no further look.
 
-    `behind` is None when no broker is. `left` are the seconds after which the waiting ends unless a further row comes.
+    `behind` is how many rows the broker shows that is furthest behind. `left` are the seconds after which the waiting
+    ends unless a further row comes.
     """
 
     satisfied: int
     sightings: Sightings
-    behind: BrokerBehind | None
+    behind: str
     left: float
+
+    @property
+    def advance(self) -> Advance:
+        """How far the verification is, in rows."""
+        return Advance("verified", self.satisfied, len(self.sightings), behind=self.behind)
 
 
 class _Arrivals:
-    """Which broker shows how many rows, when the last row arrived, and how fast they come."""
+    """How many rows brokers show, and when the last one arrived."""
 
     def __init__(self, kafka: Kafka, timeout: float) -> None:
-        self._kafka, self._timeout, self._last = kafka, timeout, kafka.monotonic()
-        self._looks: deque[tuple[float, Counter[int]]] = deque(maxlen=LOOKS_FOR_A_PACE)
+        self._kafka, self._timeout, self._last, self._shown = kafka, timeout, kafka.monotonic(), 0
 
     @property
     def deadline(self) -> float:
         """When the waiting ends, unless a further row arrives before."""
         return self._last + self._timeout
 
-    @property
-    def is_over(self) -> bool:
-        """True if no row has arrived for so long as is waited for one."""
-        return self._kafka.monotonic() >= self.deadline
-
-    def count(self, sightings: Sightings) -> BrokerBehind | None:
-        """Count what the brokers show by now; the one that is furthest behind, None where none is."""
-        now, expected, shown = self._kafka.monotonic(), Counter[int](), Counter[int]()
+    def count(self, sightings: Sightings) -> str:
+        """Count what the brokers show by now: the rows of the one that is furthest behind, in words."""
+        expected, shown = Counter[int](), Counter[int]()
         for (wanted, seen), rows in Counter((s.expected, s.seen) for s in sightings.values()).items():
             expected.update(dict.fromkeys(wanted, rows))
             shown.update(dict.fromkeys(wanted & seen, rows))
-        if shown.total() > (self._looks[-1][1].total() if self._looks else 0):
-            self._last = now
-        self._looks.append((now, shown))
-        behind = [broker for broker, rows in expected.items() if shown[broker] < rows]
-        if not behind:
-            return None
-        last = min(behind, key=lambda broker: (shown[broker] / expected[broker], broker))
-        since, before = self._looks[0]
-        pace = (shown[last] - before[last]) / (now - since) if now > since else 0.0
-        return BrokerBehind(last, shown[last], expected[last], pace, now - self._last)
+        if shown.total() > self._shown:
+            self._last, self._shown = self._kafka.monotonic(), shown.total()
+        last = min(expected, key=lambda broker: (shown[broker] / expected[broker], broker), default=None)
+        if last is None or shown[last] == expected[last]:
+            return ""
+        return f"{shown[last]:,} of {expected[last]:,} rows on broker {last}"
 
 
 def verify(
@@ -192,7 +159,7 @@ def verify(
             _look(kafka, broker, asked, sightings, max(share, PATIENCE + PATIENCE_PER_CHANGE * len(asked)))
         satisfied, behind = sum(map(enough, sightings.values())), arrivals.count(sightings)
         report(Round(satisfied, sightings, behind, max(0.0, arrivals.deadline - kafka.monotonic())))
-        if satisfied == len(sightings) or arrivals.is_over or stopped():
+        if satisfied == len(sightings) or kafka.monotonic() >= arrivals.deadline or stopped():
             return sightings
         kafka.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
@@ -230,7 +197,7 @@ def _look(kafka: Kafka, broker: Broker, changes: Sequence[Change], sightings: Si
         if state.errors and change.resource in state.errors:
             sighting.could_not(broker.id, str(state.errors[change.resource]))
         elif holds(state.of(change.target), change):
-            sighting.seen, sighting.at, sighting.slowest = _and(sighting.seen, broker.id), now, broker.id
+            sighting.seen, sighting.at = _and(sighting.seen, broker.id), now
         else:
             sighting.could_not(broker.id, None)
             sighting.denied_at = now
