@@ -113,7 +113,7 @@ def test_a_rollback_that_weakens_is_judged_like_any_plan(cluster, safe):
 
 
 def test_a_note_that_was_taken_out_of_the_file_does_not_let_it_through(cluster, safe, place):
-    """The file was edited beside its hash, and the danger was gone from the review."""
+    """The file was edited beside its hash, and the change came through."""
     stage = cluster.new_stage()
     stage.set_config(MIN_ISR, 1, topic=safe)
     plan = stage.plan("a test")
@@ -122,7 +122,6 @@ def test_a_note_that_was_taken_out_of_the_file_does_not_let_it_through(cluster, 
     assert [note["kind"] for note in document["notes"]] == ["danger"]
     Path("p.json").write_text(json.dumps(document | {"notes": []}))
     edited = kn.Plan.load("p.json")
-    assert allowances(edited) == [f"{MIN_ISR} topic={safe}"]
     with pytest.raises(kn.errors.Dangerous):
         cluster.apply(edited)
 

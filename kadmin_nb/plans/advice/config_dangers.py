@@ -254,15 +254,15 @@ def _throttle_loss(change: Change) -> str | None:
     return f"{which} are no longer throttled: copies may take the whole line"
 
 
-def acks_dangers(changes: Iterable[Change], state: ObservedState) -> Iterator[Finding]:
+def acks_dangers(changes: Sequence[Change], state: ObservedState) -> Iterator[Finding]:
     """The rows that lower the acks of their clients; without a value of its own, a client-id has its user's.
 
     What is set nowhere counts as all replicas.
     """
-    rule = rule_of(ACKS)
+    rule, set_now = rule_of(ACKS), {change.target: change.after for change in changes}
     for row in (change for change in changes if rule and change.key == ACKS and not change.is_same):
         user = ClientEntity(cast(ClientEntity, row.resource).user, None)
         of_user = None if row.resource == user else state.of((user, ACKS)).value
-        old, new = row.old or of_user or ALL_REPLICAS[0], row.after or of_user
+        old, new = row.old or of_user or ALL_REPLICAS[0], row.after or set_now.get((user, ACKS), of_user)
         if rule and new is not None and rule.weakens(old, new):
             yield Finding.about(row, DANGER, rule.danger, f"{ACKS} drops to {new}: {rule.why}")

@@ -26,11 +26,9 @@ class Advance:
 
     def __str__(self) -> str:
         remaining = f", {self.left:.0f} s left" if self.left and self.done < self.of else ""
-        return (
-            f"{self.what}: {self.behind}{remaining}"
-            if self.behind
-            else (f"{self.what} {self.done:,} of {self.of:,}{remaining}")
-        )
+        if self.behind:
+            return f"{self.what}: {self.behind}{remaining}"
+        return f"{self.what} {self.done:,} of {self.of:,}{remaining}"
 
 
 Progress = Callable[[Advance], None]
