@@ -405,7 +405,7 @@ class Changes:
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
         planning.refuse_long_names(edits)
-        state = take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
+        state = take(self._kafka, [e.target for e in edits], whole=True)
         near = near_names.resources(self._kafka, filter(state.absence, state.errors))
         try:
             rows = planning.changes(edits, state, allow_unknown)

@@ -30,13 +30,12 @@ class LookOptions:
     """Options of a look at the cluster: where and how the state is observed.
 
     `node` is the broker whose metadata is read, or any. A `whole` state, as planning needs it, keeps the table of all
-    quotas, and lists every key of brokers and of resources that lack one of the targets' keys. With `topic_ids` it has
-    those of the topics, too. `time_left` is the seconds that a call may take, None for its own time.
+    quotas, and lists every key of brokers and of resources that lack one of the targets' keys. `time_left` is the
+    seconds that a call may take, None for its own time.
     """
 
     node: int | None = None
     whole: bool = False
-    topic_ids: bool = False
     time_left: Callable[[], float | None] = lambda: None
 
 
@@ -67,8 +66,7 @@ ABSENT = ObservedValue()
 class ObservedState:
     """The values of targets, the errors of resources that could not be read, and the keys each resource listed.
 
-    `topic_ids` are those of the topics among them, where they were asked for and may be seen. `unread` are targets that
-    nobody has looked at.
+    `unread` are targets that nobody has looked at.
 
     The others are what dangers and warnings go by beside the values. `quotas` are all QUOTAS. `below` has the texts
     that may apply to a config without its own value: several where brokers differ, none where nobody can say. `empty`
@@ -81,7 +79,6 @@ class ObservedState:
     errors: dict[Configurable, Refusal] = field(default_factory=dict)
     quotas: pa.Table | None = None
     listed: dict[Configurable, set[str]] = field(default_factory=dict)
-    topic_ids: dict[Configurable, str] = field(default_factory=dict)
     unread: Collection[Target] = ()
     below: dict[Target, Collection[str | None]] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
@@ -185,8 +182,6 @@ def add_configs(
 ) -> None:
     """Add the current configs of these targets to a state, and the errors of resources that cannot be read."""
     resources = dict.fromkeys(resource for resource, _ in targets)
-    if look.topic_ids and (topics := {resource.name: resource for resource in resources if resource.type == "TOPIC"}):
-        state.topic_ids.update((topics[name], topic_id) for name, topic_id in kafka.topic_ids(topics).items())
     of_brokers = {resource for resource in resources if look.whole and resource.type in _JUDGED_BY_OTHER_KEYS}
     _add_rows(state, kafka, resources.keys() - of_brokers, sorted({key for _, key in targets}), look)
     if look.whole:

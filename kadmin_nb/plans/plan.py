@@ -359,7 +359,7 @@ class Plan(PrintFormats):
         return Subject(self.changes, True, said, told)
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [row_of(change, self.head.format) for change in self.changes]
+        return list(map(row_of, self.changes))
 
     def __len__(self) -> int:
         return len(self.changes)

@@ -52,8 +52,11 @@ class PlanHead(Struct, frozen=True, forbid_unknown_fields=True):
         return self.expires is not None and (now or datetime.now(UTC)) > datetime.fromisoformat(self.expires)
 
 
-class RowOfFormat2(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A row of a plan's file. A field with a default is written only where it is set."""
+class Row(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A row of a plan's file. A field with a default is written only where it is set.
+
+    `topic_id` and `until` are no longer set; a plan that has them keeps its id.
+    """
 
     row: Annotated[int, Meta(ge=1)]
     kind: str
@@ -68,20 +71,12 @@ class RowOfFormat2(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     validated: str
     note: str | None
     is_secret: bool = False
-
-
-class Row(RowOfFormat2, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A row of a new plan's file."""
-
     is_let_through: bool = False
     meant: Annotated[str, Meta(min_length=1)] | None = None
     topic_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{22}\Z")] | None = None
     until: Time | None = None
     is_again: bool = False
 
-
-ROWS: Mapping[int, type[RowOfFormat2]] = {2: RowOfFormat2, 3: Row}
-"""The rows of the formats that are read."""
 
 _T = TypeVar("_T")
 _ROW = re.compile(r"\[(\d+)\](?:\.|: )(.*)", re.DOTALL)
@@ -122,9 +117,7 @@ _CHANGE_COLUMNS = (
 _AS_TEXT = ("resource", "validated")
 """The columns that are objects until a plan is written or shown."""
 
-_WHERE_SET = {
-    format: [field.name for field in structs.fields(row) if not field.required] for format, row in ROWS.items()
-}
+_WHERE_SET = [field.name for field in structs.fields(Row) if not field.required]
 
 
 def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
@@ -135,7 +128,7 @@ def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
     return columns | texts | {"falls_back_to": falls_back_to, "clients": [None] * len(changes)}
 
 
-def row_of(change: Change, format: int = FORMAT) -> dict[str, Any]:
+def row_of(change: Change) -> dict[str, Any]:
     """A change as a row of a plan's file, its columns in the order of their names, as canonical JSON has them."""
     row = {  # three times as fast as by the names of the columns
         "after": change.after,
@@ -151,10 +144,10 @@ def row_of(change: Change, format: int = FORMAT) -> dict[str, Any]:
         "validated": str(change.validated),
         "wanted": change.wanted,
     }
-    return row | {name: value for name in _WHERE_SET[format] if (value := getattr(change, name))}
+    return row | {name: value for name in _WHERE_SET if (value := getattr(change, name))}
 
 
-def _changes_of(rows: Iterable[RowOfFormat2]) -> tuple[Change, ...]:
+def _changes_of(rows: Iterable[Row]) -> tuple[Change, ...]:
     """The changes that the rows of a plan's file are, of which several may name one entity or resource.
 
     Raises
@@ -176,7 +169,7 @@ def _changes_of(rows: Iterable[RowOfFormat2]) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def _change_of(row: RowOfFormat2, number: int, parse: Callable[[str, str], Configurable]) -> Change:
+def _change_of(row: Row, number: int, parse: Callable[[str, str], Configurable]) -> Change:
     """The change that a row is. Rows are named by their numbers, in a journal too, so they count from 1."""
     kind = KINDS.get(row.kind)
     if kind is None:
@@ -190,8 +183,6 @@ def _change_of(row: RowOfFormat2, number: int, parse: Callable[[str, str], Confi
     columns = {name: getattr(row, name) for name in row.__struct_fields__ if name != "kind"}
     verdict = _VERDICTS.get(row.validated) or Refusal.parse(row.validated)
     columns |= {"resource": parse(row.kind, row.resource), "validated": verdict}
-    if type(row) is RowOfFormat2:  # which said it in the note alone, in these words
-        columns["is_let_through"] = "unknown key, let through by --allow-unknown" in (row.note or "")
     change = Change(**columns)
     _ = change.resource.broker  # refuses a broker that is not a number
     kind.check_values(change)
@@ -252,11 +243,10 @@ def content_of(text: str, where: str, at_hand: AtHand) -> Content:
     except ValueError as exc:
         raise Invalid(f"{where} is not a plan file: {exc}") from None
     format = _format_of(whole)
-    if format not in ROWS:
-        known = " and ".join(map(str, ROWS))
-        raise Invalid(f"{where} is a plan file of format {format}, and this version reads formats {known}")
+    if format != FORMAT:
+        raise Invalid(f"{where} is a plan file of format {format}, and this version reads format {FORMAT}")
     try:
-        return _content(_read(_Document, whole, ""), ROWS[format], at_hand)
+        return _content(_read(_Document, whole, ""), at_hand)
     except Invalid as exc:
         raise exc.reworded(f"{where} is not a plan file: {exc}") from None
     except KeyError as exc:
@@ -265,7 +255,7 @@ def content_of(text: str, where: str, at_hand: AtHand) -> Content:
         raise Invalid(printable(f"{where} is not a plan file: {exc}")) from None
 
 
-def _content(whole: _Document, kind: type[RowOfFormat2], at_hand: AtHand) -> Content:
+def _content(whole: _Document, at_hand: AtHand) -> Content:
     if missing := {"changes", *PlanHead.__struct_fields__} - whole.body.keys():
         raise Invalid(f"its body has no {min(missing)}")
     changes = at_hand(whole.id)
@@ -276,7 +266,7 @@ def _content(whole: _Document, kind: type[RowOfFormat2], at_hand: AtHand) -> Con
     for time in filter(None, (head.created, head.expires)):
         datetime.fromisoformat(time)
     if changes is None:
-        changes = _changes_of(_read(list[kind], rows, "its changes"))  # type: ignore[valid-type]
+        changes = _changes_of(_read(list[Row], rows, "its changes"))
     if any(note["plan_id"] != whole.id for note in whole.notes):
         raise Invalid("it has a note about another plan", code="CORRUPT_PLAN")
     told = advice.advice_of_notes(note for note in whole.notes if note["kind"] in (DANGER, WARNING))

@@ -140,7 +140,6 @@ def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collect
         is_secret=is_secret,
         is_let_through=is_let_through,
         meant=meant,
-        topic_id=state.topic_ids.get(edit.resource),
         is_again=is_same and edit.again,
     )
 

@@ -5,7 +5,7 @@ At the end: the broker's answer for each row when it only validates.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..admin.ports import LARGEST_ALTER, UNSIGNED, Kafka, Signature
@@ -152,10 +152,9 @@ def waves(changes: Iterable[Change]) -> list[list[Change]]:
 def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:
     """The changes with `validated` filled in, row by row.
 
-    A broker answers for a whole entity or resource. Where one with several keys is refused, its keys are asked
-    one by one, so that the row at fault is named and its neighbours are not. The keys that pass alone are then asked
-    together: where the broker refuses the combination, each of them has that refusal. A row that is refused already is
-    not asked about.
+    A broker answers for a whole entity or resource, which is changed as a whole or not at all: where one of several
+    keys is refused, each of its rows has that refusal, and its words name the key. A row that is refused already is not
+    asked about.
 
     Raises
     ------
@@ -167,12 +166,10 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
     # nobody types a secret for a row that no broker validates
     found((c for c in open_rows if kind_of(c).can_validate or not asks_somebody(c.reference)), resolver)
     askable = [c for kind, mine in by_kind(open_rows).items() if kind.can_validate for c in mine]
-    answers = _ask(kafka, askable, resolver)
-    refused = grouped(change for change in askable if answers.get(change.resource))
-    doubtful = [change for group in refused.values() if len(group) > 1 for change in group]
-    alone = _ask_singly(kafka, doubtful, resolver)
-    together = _ask(kafka, [c for c in doubtful if alone[c.row] is None], resolver)
-    judged = {c.row: _judged(c, answers, alone, together) for c in askable}
+    answers: Answers = {}
+    for batch in batches(askable):
+        answers |= batch.send(kafka, validate_only=True, resolver=resolver)
+    judged = {c.row: _with_verdict(c, answers.get(c.resource, _NO_ANSWER)) for c in askable}
     return [c if c.is_refused else judged.get(c.row) or c.with_(validated=NOT_POSSIBLE) for c in changes]
 
 
@@ -182,39 +179,9 @@ def refusals(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhe
     return [c for c in validated(kafka, unjudged, resolver) if c.has_refusal]
 
 
-_COMBINATION = "accepted alone, but refused together with the other keys of {}"
-
-
-def _judged(change: Change, answers: Answers, alone: Mapping[int, Refusal | None], together: Answers) -> Change:
-    if change.row not in alone:
-        return _with_verdict(change, answers.get(change.resource, _NO_ANSWER))
-    if (refused := alone[change.row]) is not None:
-        return _with_verdict(change, refused)
-    judged = _with_verdict(change, together.get(change.resource, _NO_ANSWER))
-    return judged.noted(_COMBINATION.format(change.resource)) if judged.is_refused else judged
-
-
 def _with_verdict(change: Change, refused: Refusal | None) -> Change:
     verdict = OK if refused is None else NOT_POSSIBLE if refused.code == UNKNOWN_OUTCOME else refused
     return change if change.validated is verdict else change.with_(validated=verdict)
 
 
 _NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker did not answer for it")
-
-
-def _ask(kafka: Kafka, changes: Sequence[Change], resolver: Resolver) -> Answers:
-    answers: Answers = {}
-    for batch in batches(changes):
-        answers |= batch.send(kafka, validate_only=True, resolver=resolver)
-    return answers
-
-
-def _ask_singly(kafka: Kafka, changes: Sequence[Change], resolver: Resolver) -> dict[int, Refusal | None]:
-    """The answer for each row alone: in every round, one key of each entity."""
-    answers: dict[int, Refusal | None] = {}
-    rounds = list(grouped(changes).values())
-    for turn in range(max(map(len, rounds), default=0)):
-        askable = [group[turn] for group in rounds if turn < len(group)]
-        refusals = _ask(kafka, askable, resolver)
-        answers |= {c.row: refusals.get(c.resource, _NO_ANSWER) for c in askable}
-    return answers

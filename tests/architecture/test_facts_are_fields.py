@@ -26,7 +26,6 @@ REWRITES = {"lower", "upper", "casefold", "strip", "lstrip", "rstrip", "replace"
 
 OF_OTHERS = {
     "kadmin_nb/state/catalog.py: str(exc)": "Spark, classic and Connect, says so only in words",
-    "kadmin_nb/plans/plan_file.py: row.note or ''": "plan files of format 2 have no field for it",
     "kadmin_nb/usage/tables.py: str(error)": "Spark, classic and Connect, says so only in words",
 }
 """Messages of libraries, and of a former format, that have no field for the fact."""

@@ -141,7 +141,7 @@ def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None], resolver: Resolver
     """What `Cluster.new_stage().plan()` makes of it."""
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
-        seen = kinds.take(kafka, [edit.target for edit in edits], whole=True, topic_ids=True)
+        seen = kinds.take(kafka, [edit.target for edit in edits], whole=True)
         rows = sending.validated(kafka, planning.changes(edits, seen, allow_unknown), resolver)
         return Plan(PlanHead(kafka.id, kafka.now().isoformat(), reason), tuple(rows))
 

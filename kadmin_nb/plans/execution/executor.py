@@ -246,8 +246,7 @@ class _Run:
 
     def _look(self, changes: Sequence[Change]) -> ComparedRows:
         self.looked_at = self.kafka.monotonic()
-        has_ids = any(change.topic_id for change in changes)
-        state = take(self.kafka, [change.target for change in changes], topic_ids=has_ids)
+        state = take(self.kafka, [change.target for change in changes])
         found = told_apart(classed(changes, state, self.ours, self.before.verified), state, self.hooks.sent)
         if self.plan.head.undoes and found.done:
             # rows that only look undone, as a broker that lags has not heard yet of what is undone, are sent

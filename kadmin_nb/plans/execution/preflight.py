@@ -30,11 +30,10 @@ HIDDEN = "a sensitive value"
 
 @dataclass(frozen=True)
 class MovedRow:
-    """A row that is not as the plan saw it; with `is_of_new_topic`, whatever its value is."""
+    """A row that is not as the plan saw it."""
 
     change: Change
     now: ObservedValue
-    is_of_new_topic: bool = False
 
     def columns(self) -> dict[str, object]:
         """The row of CONFLICTS."""
@@ -42,13 +41,8 @@ class MovedRow:
         return {**names, "old": self.change.old, "now": _value_text(self.now), "wanted": self.change.after}
 
     def __str__(self) -> str:
-        if self.is_of_new_topic:
-            return _MADE_ANEW
         key = self.change.key
         return f"{_in_words(key, self.change.old)} → {_in_words(key, _value_text(self.now))}"
-
-
-_MADE_ANEW = "was deleted and created again since the plan was made"
 
 
 @dataclass
@@ -77,9 +71,7 @@ def classed(
     state.refuse_unreadable(change.target for change in changes)
     for change in changes:
         now = state.of(change.target)
-        if is_of_new_topic(change, state):
-            rows.moved.append(MovedRow(change, now, is_of_new_topic=True))
-        elif holds(now, change) and _is_made(now, change, verified):
+        if holds(now, change) and _is_made(now, change, verified):
             rows.done.append(change)
         elif is_as_before(now, change):
             rows.pending.append(change)
@@ -111,15 +103,12 @@ def told_apart(rows: ComparedRows, state: ObservedState, sent: SentLately) -> Co
     return ComparedRows(done, [*rows.pending, *late], rows.moved)
 
 
-def is_of_new_topic(change: Change, state: ObservedState) -> bool:
-    """True if the plan saw another topic of this name; False where either id may not be seen."""
-    return change.topic_id is not None and state.topic_ids.get(change.resource, change.topic_id) != change.topic_id
-
-
 def conflict(moved: Sequence[MovedRow], of: int) -> Conflict:
     """The error that shows old, now and wanted of every row that moved."""
     leaves = sentence("{} leaves those rows as they are.", Option("skip_conflicts"))
-    error = Conflict(_conflict_text(moved, of), hint=Hint("Nothing was sent. Plan again and review.", leaves))
+    first, more = moved[0].change, f" and {len(moved) - 1:,} more of {of:,} rows" if len(moved) > 1 else ""
+    text = f"{first.resource} {first.key}{more} changed since the plan: {moved[0]}"
+    error = Conflict(text, hint=Hint("Nothing was sent. Plan again and review.", leaves))
     error.rows = conflict_rows(moved)
     return error
 
@@ -127,15 +116,6 @@ def conflict(moved: Sequence[MovedRow], of: int) -> Conflict:
 def conflict_rows(moved: Iterable[MovedRow]) -> Answer:
     """CONFLICTS, of these rows."""
     return Answer(schemas.table(schemas.CONFLICTS, (row.columns() for row in moved)))
-
-
-def _conflict_text(moved: Sequence[MovedRow], of: int) -> str:
-    new_topics = list(dict.fromkeys(str(row.change.resource) for row in moved if row.is_of_new_topic))
-    if new_topics:
-        more = f" and {len(new_topics) - 1} more" if len(new_topics) > 1 else ""
-        return f"{new_topics[0]}{more} {_MADE_ANEW}: plan again"
-    first, more = moved[0].change, f" and {len(moved) - 1:,} more of {of:,} rows" if len(moved) > 1 else ""
-    return f"{first.resource} {first.key}{more} changed since the plan: {moved[0]}"
 
 
 def _in_words(key: str, value: str | None) -> str:
@@ -182,9 +162,7 @@ class Gate:
         rows = {change.row for change in pending}
         ahead = [danger for danger in judged if danger.row in rows]
         let_through = {*allow, *before.allowed}
-        # a journal of an earlier version has the key alone
-        refused = [d for d in ahead if d.allowed_by not in let_through and d.key not in before.allowed]
-        _refuse_dangers(refused, self.reason)
+        _refuse_dangers([d for d in ahead if d.allowed_by not in let_through], self.reason)
         if ahead and not self.reason:
             raise UsageError(
                 "a dangerous plan needs a reason, which its journal keeps",

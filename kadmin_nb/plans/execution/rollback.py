@@ -22,7 +22,7 @@ from ..kinds import kind_of, take
 from ..observed_state import ObservedState, ObservedValue
 from ..outcomes import Left
 from ..plan import Plan
-from .preflight import MovedRow, conflict_rows, is_of_new_topic
+from .preflight import MovedRow, conflict_rows
 from .verification import holds, is_as_before, verify
 
 _NEW, _ON_THE_WAY, _OLD, _OTHER, _GONE, _UNREAD = "new", "on the way", "old", "other", "gone", "unread"
@@ -165,14 +165,14 @@ def _looks(
     states: dict[int, ObservedState] = {}
     silent: dict[int, str] = {}
     failed: KadminError = ConnectionFailed("no broker of the cluster serves")
-    has_ids, within = any(change.topic_id for change in changes), _WITHIN + _WITHIN_PER_ROW * len(changes)
+    within = _WITHIN + _WITHIN_PER_ROW * len(changes)
     for broker in brokers:
         targets = [c.target for c in changes if c.resource.broker in (None, broker.id)]
         if broker.is_fenced:
             silent[broker.id] = "is fenced"
             continue
         try:
-            states[broker.id] = take(kafka, targets, node=broker.id, topic_ids=has_ids, within=within)
+            states[broker.id] = take(kafka, targets, node=broker.id, within=within)
         except KadminError as exc:
             silent[broker.id], failed = f"cannot be asked: {exc}", exc
     if changes and not states:
@@ -185,8 +185,6 @@ def _mark(change: Change, state: ObservedState, on_the_way: Collection[str]) -> 
     if change.resource in state.errors:
         return _GONE if state.absence(change.resource) and change.resource.broker is None else _UNREAD
     now = state.of(change.target)
-    if is_of_new_topic(change, state):
-        return _GONE
     if is_as_before(now, change) and now.is_known:
         return _OLD
     if holds(now, change):
@@ -292,6 +290,5 @@ def _undone(row: int, change: Change) -> Change:
         old_known=not change.is_secret,
         level=change.level,
         note="; ".join([f"undoes row {change.row}", *kind_of(change).undo_notes(change)]),
-        topic_id=change.topic_id,
         falls_back=change.falls_back,
     )

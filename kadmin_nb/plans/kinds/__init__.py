@@ -66,7 +66,6 @@ def take(
     *,
     node: int | None = None,
     whole: bool = False,
-    topic_ids: bool = False,
     within: float | None = None,
 ) -> ObservedState:
     """The observed state of these targets, from one broker's metadata, or from any broker.
@@ -75,8 +74,6 @@ def take(
     ----------
     whole
         Keep the table of all quotas and list the keys of the resources, as planning needs it.
-    topic_ids
-        Ask for the ids of the topics: one request for all of them.
     within
         Seconds that it may take; each call takes its own time unless said.
     """
@@ -85,7 +82,7 @@ def take(
     def time_left() -> float | None:
         return None if deadline is None else max(0.05, deadline - kafka.monotonic())
 
-    state, look = ObservedState(), LookOptions(node, whole, topic_ids, time_left)
+    state, look = ObservedState(), LookOptions(node, whole, time_left)
     groups: dict[str, list[Target]] = {name: [] for name in KINDS}
     for target in targets:
         groups[target[0].kind].append(target)
