@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self
 
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
@@ -20,7 +20,8 @@ from ..frames.schema_metadata import stamped
 from ..frames.views import counted_nouns, in_short
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY
-from ..plans.apply_options import ApplyOptions, GivenOptions, GivenWaits, shows_options, with_arguments
+from ..plans import VERIFY_TIMEOUT
+from ..plans.apply_options import ApplyOptions, shows_options, with_arguments
 from ..plans.execution.progress import Progress, Stopped, never, silent
 from .configs import Configs
 from .quotas import Quotas
@@ -221,7 +222,7 @@ class Cluster:
         *,
         progress: Progress = silent,
         stop: Stopped = never,
-        **given: Unpack[GivenOptions],
+        **given: Any,
     ) -> Outcomes:
         """Apply a plan, and verify every change on every broker; one that was started here is continued.
 
@@ -295,9 +296,14 @@ class Cluster:
         wanted = self.new_stage().add(changes) if isinstance(changes, str) else changes
         return permissions(self.port, self.settings, wanted, on)
 
-    @shows_options
     def verify(
-        self, plan: Plan, *, progress: Progress = silent, stop: Stopped = never, **given: Unpack[GivenWaits]
+        self,
+        plan: Plan,
+        *,
+        verify_timeout: float = VERIFY_TIMEOUT,
+        wait_clients: float = 0.0,
+        progress: Progress = silent,
+        stop: Stopped = never,
     ) -> Outcomes:
         """Check that every broker has the values of a plan; nothing is changed.
 
@@ -307,7 +313,8 @@ class Cluster:
         Rows that were sent from here, but not seen on every broker then, are noted in the journal when they are seen
         now, so that `rollback` undoes them too.
         """
-        return self._changes.verify(plan, with_arguments(None, given), progress, stop)
+        waits = ApplyOptions(verify_timeout=verify_timeout, wait_clients=wait_clients)
+        return self._changes.verify(plan, waits, progress, stop)
 
     def observe(
         self, seconds: float = 60.0, *, to_read: bool = False, progress: Progress = silent

@@ -158,9 +158,7 @@ def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions
 
 
 def _edits(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> list[Edit]:
-    return session.matches(plan_options.every).edits(
-        words, lambda line: change_words.config_edits(verb, line, plan_options.allow_unknown)
-    )
+    return session.matches(plan_options.every).edits(words, lambda line: change_words.config_edits(verb, line))
 
 
 def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None, only_set: bool) -> Any:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from typing import Any, TypedDict, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 from ..errors import Locked, UsageError
 from ..hints import Hint, Option, sentence
@@ -88,45 +88,21 @@ class ApplyOptions:
         return [*self.policy] if isinstance(self.policy, list | tuple) else [self.policy] if self.policy else []
 
 
-class GivenWaits(TypedDict, total=False):
-    """How long to wait for brokers, as keyword arguments; None is as if it were not given."""
-
-    verify_timeout: float | None
-
-
-class GivenOptions(GivenWaits, total=False):
-    """The fields of `ApplyOptions` as keyword arguments; None is as if it were not given."""
-
-    skip_conflicts: bool | None
-    allow: str | Collection[str] | None
-    reason: str | None
-    gradual: float | None
-    usage: object
-    lock: bool | None
-    steal: bool | None
-    wait_lease: float | Callable[[Locked], float] | None
-    require_approval: bool | None
-    policy: Any
-    quiet_period: float | None
-
-
-def with_arguments(options: ApplyOptions | None, given: GivenOptions | GivenWaits) -> ApplyOptions:
-    """The options, changed where a keyword argument is given."""
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return replace(options or ApplyOptions(), **changes)
+def with_arguments(options: ApplyOptions | None, given: Mapping[str, Any]) -> ApplyOptions:
+    """The options, changed where a keyword argument is given; None is as if it were not given."""
+    return replace(options or ApplyOptions(), **{name: value for name, value in given.items() if value is not None})
 
 
 _Verb = TypeVar("_Verb", bound=Callable[..., object])
 
 
 def shows_options(verb: _Verb) -> _Verb:
-    """The same verb, whose help and completion name each option where it takes `**given`."""
+    """The same verb, whose help and completion name each field of `ApplyOptions` where it takes `**given`."""
     signature = inspect.signature(verb)
-    *own, given = signature.parameters.values()
-    kinds = next(kind for kind in (GivenOptions, GivenWaits) if kind.__name__ in given.annotation)
+    *own, _ = signature.parameters.values()
     options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
-        for name, kind in kinds.__annotations__.items()
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=f"{field.type} | None")
+        for field in fields(ApplyOptions)
     ]
     verb.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     return verb

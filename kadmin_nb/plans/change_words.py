@@ -11,7 +11,7 @@ from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from ..model.client_configs import ACKS, CLIENT_KEYS, ClientEntity, refuse_unknown_key, stored_value
 from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, entity_type, named
-from ..model.grammar import DEFAULT, Choice, Value, Word, format_word, nothing_right_of, parse_word
+from ..model.grammar import Choice, Value, Word, nothing_right_of, parse_word
 from ..model.levels import Part
 from ..model.quota_keys import QUOTA_KEY_NAMES, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
@@ -22,7 +22,6 @@ QUOTA_VERBS = {"set": SET, "remove": DELETE}
 CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTRACT}
 SCRAM_VERBS = {"set": SET, "delete": DELETE}
 USER_CONFIG_VERBS = {"set": SET, "reset": DELETE}
-"""The verbs of lines that change quotas and client configs of a user together."""
 
 
 def sent_again(edits: Iterable[Edit]) -> list[Edit]:
@@ -48,14 +47,14 @@ def _quota_edit(op: str, entity: Entity, word: Word) -> Edit:
     return Edit(op, entity, word.name, text_of(parse_value(word.name, _single(word))))
 
 
-def config_edits(verb: str, words: Sequence[str], allow_unknown: Collection[str] = ()) -> list[Edit]:
+def config_edits(verb: str, words: Sequence[str]) -> list[Edit]:
     """The edits of `set|append|subtract key=value … topic=…` or `reset key … topic=…`; with user=… as `user_edits`.
 
     Several resources of one type have each the same edits.
     """
     op = _op(verb, CONFIG_VERBS, "config")
     if names_a_user(words):
-        return user_edits(verb, words, allow_unknown)
+        return user_edits(verb, words)
     keys, whose = _apart(words, WORDS.get, bare_keys=op == DELETE, takes_empty=op == SET)
     _refuse_credentials(keys)
     named_keys = _some(keys, op, "retention.ms") if whose else keys
@@ -96,31 +95,20 @@ def left_of_sign(word: str) -> str:
 _CLIENT_PARTS = ("user", "client-id")
 
 
-def user_edits(verb: str, words: Sequence[str], allow_unknown: Collection[str] = ()) -> list[Edit]:
-    """The edits of `set key=value … user=… [client-id=…]` or `reset key … user=…`: client configs and quotas, mixed."""
+def user_edits(verb: str, words: Sequence[str]) -> list[Edit]:
+    """The edits of `set key=value … user=… [client-id=…]` or `reset key … user=…`: client configs."""
     op = _op(verb, USER_CONFIG_VERBS, "client config")
     keys, whom = _apart(words, entity_type, bare_keys=op == DELETE)
     _refuse_credentials(keys)
-    configs = [word for word in keys if word.name in CLIENT_KEYS]
-    quotas = [word for word in keys if word.name not in CLIENT_KEYS]
-    _refuse_strange_keys(quotas, allow_unknown, are_beside=bool(configs))
-    parts = _parts(whom)
-    if quotas and parts.get("client-id") is DEFAULT:
-        raise _mixed_levels(verb, configs, quotas, parts)
-    _some(keys, op, ACKS)
-    edits = [client_config_edit(op, _client_entity(parts), word.name, _single(word)) for word in configs]
-    return edits + [_quota_edit(op, Entity.of(parts), word) for word in quotas]
-
-
-def _refuse_strange_keys(quotas: Sequence[Word], allow_unknown: Collection[str], *, are_beside: bool) -> None:
-    """Refuse slips, words that are not keys, and quotas without a client config beside them."""
-    for name in (word.name for word in quotas):
+    others = [word.name for word in keys if word.name not in CLIENT_KEYS]
+    for name in others:
         _refuse_secret(name)
-        _refuse_near_miss(name, allow_unknown)
-        if are_beside and find(name) is None and name not in allow_unknown:
-            refuse_unknown_key(name)
-    if quotas and not are_beside:
-        raise UsageError("a config change names a resource", hint=_which_resource(["user"]))
+        _refuse_near_miss(name, ())
+        if find(name) is not None or len(others) == len(keys):
+            raise UsageError("a config change names a resource", hint=_which_resource(["user"]))
+        refuse_unknown_key(name)
+    entity = _client_entity(_parts(whom))
+    return [client_config_edit(op, entity, word.name, _single(word)) for word in _some(keys, op, ACKS)]
 
 
 def _client_entity(parts: Mapping[str, Part]) -> ClientEntity:
@@ -136,20 +124,6 @@ def client_config_edit(op: str, entity: ClientEntity, key: str, text: str | None
         refuse_unknown_key(key)
         return Edit(DELETE, entity, key)
     return Edit(SET, entity, key, stored_value(key, text))
-
-
-def _mixed_levels(verb: str, configs: Sequence[Word], quotas: Sequence[Word], parts: Mapping[str, Part]) -> UsageError:
-    """No default client has client configs: the line would mean the user for the one and not for the other."""
-    whom = str(Entity.of(parts))
-    user = " ".join(format_word("user", name) for kind, name in parts.items() if kind == "user")
-    one, other = (
-        " ".join(word.name if verb == "reset" else f"{word.name}={word.value}" for word in words)
-        for words in (configs, quotas)
-    )
-    return UsageError(
-        "client-id=<default> is for quotas: client configs have no default",
-        hint=f"Two lines: config {verb} {one} {user} and quota {'set' if verb == 'set' else 'remove'} {other} {whom}",
-    )
 
 
 def scram_edits(verb: str, words: Sequence[str]) -> list[Edit]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakValueDictionary
 
 import pyarrow as pa
@@ -27,7 +27,7 @@ from ..model.figures import utc
 from ..model.findings import DANGER, Finding
 from . import advice, plan_file
 from .advice import Advice, answer
-from .apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
+from .apply_options import ApplyOptions, shows_options, with_arguments
 from .execution.progress import Progress, Stopped, never, silent
 from .formats import PrintFormats, Subject
 from .kinds import remedy, rights_to_apply
@@ -193,7 +193,7 @@ class Plan(PrintFormats):
         *,
         progress: Progress = silent,
         stop: Stopped = never,
-        **given: Unpack[GivenOptions],
+        **given: Any,
     ) -> Outcomes:
         """Apply it to its cluster; see `Cluster.apply`."""
         chosen = with_arguments(options, given)
@@ -203,7 +203,7 @@ class Plan(PrintFormats):
     def review(
         self,
         options: ApplyOptions | None = None,
-        **given: Unpack[GivenOptions],
+        **given: Any,
     ) -> Display:
         """A widget to review and apply it; a table where widgets cannot be shown.
 

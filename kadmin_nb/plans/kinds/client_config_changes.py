@@ -35,7 +35,7 @@ class ClientConfigChanges(ChangeKind):
     longest_doubt = LONGEST_TRANSACTION
 
     def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
-        return user_edits(verb, words, allow_unknown)
+        return user_edits(verb, words)
 
     def row_edit(self, row: FrameRow) -> Edit:
         entity, value = ClientEntity.parse(str(row.get("entity") or row["resource"])), row["value"]

@@ -41,7 +41,7 @@ class ConfigChanges(ChangeKind):
     magic = "%%kconfig"
 
     def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
-        return config_edits(verb, words, allow_unknown)
+        return config_edits(verb, words)
 
     def row_edit(self, row: FrameRow) -> Edit:
         """The edit of a row. A secret without its value is refused: its null does not ask to remove it."""
