@@ -71,7 +71,7 @@ class ObservedState:
     The others are what dangers and warnings go by beside the values. `quotas` are all QUOTAS. `below` has the texts
     that may apply to a config without its own value: several where brokers differ, none where nobody can say. `empty`
     are topics without records. `brokers` is their number, 0 where nobody asked. `lacks_client_configs` says that the
-    topic of client configs is missing. `group_types` are the types of groups. `throttling` has the throttles that hold
+    topic of client configs is missing. `throttling` has the throttles that hold
     back copies now, or of which that is not known, with the reason.
     """
 
@@ -84,7 +84,6 @@ class ObservedState:
     empty: set[str] = field(default_factory=set)
     brokers: int = 0
     lacks_client_configs: bool = False
-    group_types: Mapping[str, str | None] = field(default_factory=dict)
     throttling: dict[Target, str] = field(default_factory=dict)
 
     def of(self, target: Target) -> ObservedValue:

@@ -94,7 +94,7 @@ def _refuse(
     for edit in edits:
         if edit.key not in allow_unknown and (edit.resource in state.listed or not state.absence(edit.resource)):
             _refuse_unknown(edit, state)
-    _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None], state)
+    _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None])
     _refuse_secret_texts(edit for edit, is_secret in zip(edits, secret, strict=True) if not is_secret)
 
 
@@ -168,17 +168,15 @@ def _notes(edit: Edit, now: ObservedValue, is_let_through: bool, meant: str | No
 def _when(edit: Edit) -> str:
     if asks_somebody(edit.reference):
         return "asked for when it is sent"
-    is_file = (edit.reference or "").startswith("file:")
-    return "looked up when it is sent" + ", from the folder of that moment" * is_file
+    return "looked up when it is sent"
 
 
-def _refuse_bare(edits: Sequence[Edit], state: ObservedState) -> None:
+def _refuse_bare(edits: Sequence[Edit]) -> None:
     if not edits:
         return
     first, more = edits[0], f" and {len(edits) - 1} more" if len(edits) > 1 else ""
-    why = kind_of(first).why_secret(first, state)
     raise ReferenceRequired(
-        f"{first.key} of {first.resource}{more}: {why}, so it is given only by reference",
+        f"{first.key} of {first.resource}{more}: brokers keep it secret, or it is called so: it is given by reference",
         code="SECRET_AS_TEXT",
         hint=f"Write {first.key}={FORMS}. Nothing was sent.",
         targets=[edit.target for edit in edits],
@@ -221,7 +219,6 @@ def _refuse_unknown(edit: Edit, state: ObservedState) -> None:
         code="INVALID_CONFIG",
         hint=Hint(
             did_you_mean(edit.key, known_keys),
-            kind_of(edit).about_unknown_key(edit),
             sentence("{} allows it.", Option("allow_unknown", [edit.key])),
         ),
         targets=[edit.target],

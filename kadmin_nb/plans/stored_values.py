@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..model.changes import APPEND, SET, SUBTRACT
 from ..model.config_units import decimal_of
 
 
@@ -28,24 +27,6 @@ def subtract(stored: str | None, items: str) -> str:
         if item in result:
             result.remove(item)
     return ",".join(result)
-
-
-def operation(stored: str | None, wanted: str) -> tuple[str, str]:
-    """The operation, and its items, by which a stored list becomes another: the smallest that does exactly that.
-
-    Examples
-    --------
-    >>> operation("a,b", "a,b,c"), operation("a,b", "b"), operation("a,b", "b,a")
-    (('append', 'c'), ('subtract', 'a'), ('set', 'b,a'))
-    """
-    before, after = _items(stored), _items(wanted)
-    added = ",".join(item for item in after if item not in before)
-    removed = ",".join(item for item in before if item not in after)
-    if added and append(stored, added) == wanted:
-        return APPEND, added
-    if removed and subtract(stored, removed) == wanted:
-        return SUBTRACT, removed
-    return SET, wanted
 
 
 def _split(items: str) -> list[str]:

@@ -20,7 +20,6 @@ from ..model.config_units import parse_config_number, stored_text, with_unit
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.resources import Source
-from ..plans import stored_values
 from ..plans.kinds import CONFIGS
 from ..plans.observed_state import ObservedState, ObservedValue, observed
 from ..secrets import FORMS, SHOWN, is_reference
@@ -121,10 +120,7 @@ class ConfigCell:
         value = self._value(text)
         if value == self.config.sent:
             return None
-        if not self._is_list:
-            return self._edit(SET, value)
-        base = self.config.own if self.config.own is not None else self.config.built_in  # Kafka adds to it
-        return self._edit(*stored_values.operation(base, value))
+        return self._edit(SET, value)
 
     def _reference(self, text: str) -> Edit | None:
         if text != SHOWN and not is_reference(text):

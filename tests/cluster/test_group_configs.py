@@ -113,12 +113,3 @@ def test_advice_on_groups(cluster):
     stage.add(found.edits())
     plan = stage.plan()
     assert {*plan.to_pandas()["validated"]} == {"ok"}
-
-
-def test_a_key_of_another_type_of_group_warns(cluster):
-    """It was set, verified, and changed nothing."""
-    stage = cluster.new_stage()
-    stage.set_config("share.delivery.count.limit", "4", group=CLASSIC)
-    stage.set_config("share.delivery.count.limit", "4", group=LATER)
-    codes = [(row["warning"], CLASSIC in row["message"]) for row in stage.plan().warnings()]
-    assert codes == [("no effect", True)]

@@ -188,7 +188,6 @@ def test_a_first_value_for_all_brokers_is_judged_by_each_of_them(cluster, clean_
     stage = cluster.new_stage()
     stage.set_config("unclean.leader.election.enable", True, broker=kn.DEFAULT)
     stage.set_config("log.retention.ms", 86_400_000, broker=kn.DEFAULT)
-    stage.set_config("ssl.client.auth", "required", broker=kn.DEFAULT)
     found = stage.plan("a test").dangers()
     assert [(key, message.split(": ")[0]) for key, message in rows(found, "key", "message")] == [
         ("unclean.leader.election.enable", "false becomes true"),

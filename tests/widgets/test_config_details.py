@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from kadmin_nb.frames.markup import document
 from kadmin_nb.model.config_values import choices
-from kadmin_nb.plans.stored_values import append, operation, subtract
 from kadmin_nb.widgets.config_table import plain_text
 from kadmin_nb.widgets.grid import Grid
 from tests.widgets.configs_of_double import Sheet, kafka_with
@@ -78,15 +75,6 @@ def test_a_page_of_long_values_is_a_message_of_bounded_size() -> None:
     first_page: Any = Grid(sheet.sheet).first_page
     assert len(json.dumps(first_page).encode()) < 100_000
     assert {editor[2] for editor in first_page["editors"]} == {"locked"}
-
-
-@pytest.mark.parametrize("stored", ["", "a", "a,b", "a,b,c"])
-@pytest.mark.parametrize("wanted", ["", "a", "b", "a,b", "b,a", "a,b,c", "c", "a,,b"])
-def test_the_operation_on_a_list_gives_the_list(stored: str, wanted: str) -> None:
-    """The table appended where the list had to be another."""
-    op, items = operation(stored, wanted)
-    after = {"append": append, "subtract": subtract, "set": lambda _, items: items}[op](stored, items)
-    assert after == wanted
 
 
 def test_choices_are_offered_where_values_are_few() -> None:

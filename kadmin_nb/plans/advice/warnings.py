@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import cast
 
@@ -12,13 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...admin.ports import Kafka
-from ...errors import KadminError
 from ...model.changes import Change
-from ...model.config_values import has_effect
 from ...model.entity import Entity
 from ...model.findings import WARNING, Finding
 from ...model.quota_keys import find, readable
-from ...model.resources import Resource
 from ...resolution.rules import Stored, stored_of
 from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without, shadows_of_added
 from ..observed_state import ObservedState, table_after
@@ -28,7 +24,7 @@ OF_PRECEDENCE = (SHADOWS, SHADOWED, REACH)
 """The warnings that say which of several quotas applies, by Kafka's own rules."""
 
 CALLBACK = "callback"
-PRINCIPAL, PER_BROKER, NO_EFFECT = "principal", "per broker", "no effect"
+PRINCIPAL, PER_BROKER = "principal", "per broker"
 
 _MAX_NAMES = 3
 """Names that a warning has; the rest is counted."""
@@ -55,33 +51,6 @@ def warnings(changes: Sequence[Change], state: ObservedState) -> list[Finding]:
         *_principals(sets),
         *_adding_up(sets, state.brokers),
     ]
-
-
-def add_group_types(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
-    """Add the types of groups, where something is set on one; none where they cannot be listed."""
-    if any(_group_name(change) for change in changes):
-        with suppress(KadminError):
-            state.group_types = kafka.group_types()
-
-
-def of_groups(changes: Sequence[Change], state: ObservedState) -> Iterator[Finding]:
-    """A warning for each type of group that ignores what is set on it."""
-    ignored: dict[str, list[Change]] = defaultdict(list)
-    for change in changes:
-        group_type = state.group_types.get(_group_name(change) or "")
-        if has_effect(change.key, group_type) is False:
-            ignored[group_type or ""].append(change)
-    for group_type, rows in ignored.items():
-        what = several([f"{change.key} of {change.resource}" for change in rows])
-        have = "has" if len(rows) == 1 else "have"
-        yield Finding.about(rows[0], WARNING, NO_EFFECT, f"{what} {have} no effect on a {group_type} group")
-
-
-def _group_name(change: Change) -> str | None:
-    """The group that a change of a config sets something on; None of all others."""
-    resource = cast(Resource, change.resource)
-    is_set = resource.type == "GROUP" and change.after is not None and not change.is_same
-    return resource.name if is_set else None
 
 
 def _entity(change: Change) -> Entity:

@@ -105,14 +105,6 @@ class ChangeKind(ABC):
         """True if Kafka keeps the value of this edit to itself."""
         return False
 
-    def why_secret(self, edit: Edit, state: ObservedState) -> str:
-        """The reason why such a value is given only by reference."""
-        return "Kafka keeps the value secret"
-
-    def about_unknown_key(self, edit: Edit) -> str:
-        """What brokers do with a key that Kafka does not know, where that is worth a sentence."""
-        return ""
-
     def misfit(self, change: Edit | Change) -> Refusal | None:
         """The refusal of a key that this entity or resource cannot have; None where that is the broker's to say."""
         return None

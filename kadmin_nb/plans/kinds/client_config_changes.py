@@ -19,8 +19,6 @@ from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
-_UNCHECKED = f"Write access to {CONFIGS_TOPIC} and concurrent edits are checked only when the plan is applied"
-
 
 class ClientConfigChanges(ChangeKind):
     """Dynamic client configs: texts on users and their client-ids, in a topic that every broker leads to."""
@@ -86,8 +84,6 @@ class ClientConfigChanges(ChangeKind):
         if state.lacks_client_configs:
             text = f"the topic {CONFIGS_TOPIC} does not exist, so no client follows it: applying the plan creates it"
             yield Finding.about(changes[0], WARNING, "topic", text)
-        if any(not change.is_done for change in changes):
-            yield Finding.about(changes[0], WARNING, "unchecked", _UNCHECKED)
 
     def tool_words(self, resource: Configurable) -> ToolWords:
         entity = _client_entity(resource)

@@ -18,7 +18,7 @@ from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, THROTTLE_RATES, WORDS, Resource
 from ...secrets import Secret, is_secret_name
 from .. import stored_values
-from ..advice import config_dangers, warnings
+from ..advice import config_dangers
 from ..change_words import CONFIG_VERBS, config_edits
 from ..execution import safe_order
 from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs
@@ -89,21 +89,6 @@ class ConfigChanges(ChangeKind):
             return None
         return None if _is_listed(edit, state) else sorted(state.listed.get(edit.resource, ()))
 
-    def why_secret(self, edit: Edit, state: ObservedState) -> str:
-        if _schema(edit, state) is not None:
-            return super().why_secret(edit, state)
-        if _resource(edit.resource).type == "BROKER":
-            return "Kafka does not know the key: brokers pass its value to their plugins, and show it to no one"
-        return "Kafka does not know the key, whose name is that of a secret"
-
-    def about_unknown_key(self, edit: Edit) -> str:
-        kind = _resource(edit.resource).type
-        if edit.op == DELETE:
-            return ""
-        if kind == "BROKER":
-            return "Brokers pass its value to their plugins, and keep it secret; give it as env:NAME."
-        return f"Brokers refuse a config of a {kind.lower().replace('_', '-')} that they do not know."
-
     def meant_key(self, edit: Edit, state: ObservedState) -> str | None:
         if edit.op == DELETE or _is_listed(edit, state):
             return None
@@ -146,12 +131,6 @@ class ConfigChanges(ChangeKind):
 
     def dangers(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
         return config_dangers.dangers(changes, state)
-
-    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
-        warnings.add_group_types(state, kafka, changes)
-
-    def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
-        return warnings.of_groups(changes, state)
 
     def tool_words(self, resource: Configurable) -> ToolWords | None:
         resource = _resource(resource)

@@ -94,10 +94,6 @@ class ScramChanges(ChangeKind):
                 text = "a deleted credential cannot be restored: it cannot be read, so no rollback"
                 yield Finding.about(change, WARNING, "lost", f"{text} restores it")
                 break
-        for change in changes:
-            if change.op == SET and not _user(change.resource).name.isascii():
-                text = "Kafka stores it, but no login works with it: brokers take ASCII names of SCRAM users only"
-                yield Finding.about(change, WARNING, "name", f"{change.resource}: {text}")
 
     def tool_words(self, resource: Configurable) -> ToolWords:
         return [("users", _user(resource).name)]
