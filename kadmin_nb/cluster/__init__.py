@@ -301,7 +301,6 @@ class Cluster:
         plan: Plan,
         *,
         verify_timeout: float = VERIFY_TIMEOUT,
-        wait_clients: float = 0.0,
         progress: Progress = silent,
         stop: Stopped = never,
     ) -> Outcomes:
@@ -313,8 +312,7 @@ class Cluster:
         Rows that were sent from here, but not seen on every broker then, are noted in the journal when they are seen
         now, so that `rollback` undoes them too.
         """
-        waits = ApplyOptions(verify_timeout=verify_timeout, wait_clients=wait_clients)
-        return self._changes.verify(plan, waits, progress, stop)
+        return self._changes.verify(plan, verify_timeout, progress, stop)
 
     def observe(
         self, seconds: float = 60.0, *, to_read: bool = False, progress: Progress = silent

@@ -25,7 +25,7 @@ from ..frames.views import in_short
 from ..hints import Hint, Sentence, Verb, plan_verb, sentence, short_id
 from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
-from ..plans import LAG, QUIET_PERIOD, plan, planning, sending, stalls
+from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, plan, planning, sending, stalls
 from ..plans.advice.dangers import advice_on
 from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE
 from ..plans.apply_options import ApplyOptions
@@ -311,7 +311,7 @@ class Changes:
     def verify(
         self,
         plan: Plan,
-        options: ApplyOptions = ApplyOptions(),
+        verify_timeout: float = VERIFY_TIMEOUT,
         progress: Progress = silent,
         stop: Stopped = never,
     ) -> Outcomes:
@@ -320,7 +320,7 @@ class Changes:
         begun = journals().of(plan)
         accepted = () if begun is None else begun.state.accepted
         with heard_between_requests(stop) as stopped:
-            done = executor.check(self._kafka, plan, options.verify_timeout, progress, stopped, accepted=accepted)
+            done = executor.check(self._kafka, plan, verify_timeout, progress, stopped, accepted=accepted)
             try:
                 journal, note = self._write_seen(plan, done), None
             except KadminError as exc:
