@@ -176,7 +176,8 @@ def _refuse_bare(edits: Sequence[Edit]) -> None:
         return
     first, more = edits[0], f" and {len(edits) - 1} more" if len(edits) > 1 else ""
     raise ReferenceRequired(
-        f"{first.key} of {first.resource}{more}: brokers keep it secret, or it is called so: it is given by reference",
+        f"{first.key} of {first.resource}{more}: brokers keep it secret, or it is called so, so it is given only by "
+        "reference",
         code="SECRET_AS_TEXT",
         hint=f"Write {first.key}={FORMS}. Nothing was sent.",
         targets=[edit.target for edit in edits],

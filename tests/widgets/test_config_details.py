@@ -25,7 +25,7 @@ def test_the_details_say_where_a_value_comes_from_and_what_the_edit_does() -> No
     sheet.type("topic=orders min.insync.replicas", "2")
     sheet.type("topic=orders cleanup.policy", "compact,delete")
     text = remarks(sheet, "topic=orders cleanup.policy")
-    assert "Staged: append delete." in text
+    assert "Staged: set compact,delete." in text
     assert "Danger: compact becomes compact,delete" in text
     assert "Without it: delete." in text
     assert "dynamic topic" in text

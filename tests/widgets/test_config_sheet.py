@@ -185,7 +185,7 @@ def test_groups_and_client_metrics_are_rows_like_others() -> None:
     sheet.type("group=g consumer.session.timeout.ms", "50s")
     sheet.type("client-metrics=cm match", "client_id=app.*")
     assert sheet.staged("group=g consumer.session.timeout.ms") == ("set", "50000")
-    assert sheet.staged("client-metrics=cm match") == ("append", "client_id=app.*")
+    assert sheet.staged("client-metrics=cm match") == ("set", "client_id=app.*")
 
 
 def test_a_topic_that_is_gone_is_a_row_with_its_error() -> None:
