@@ -1,7 +1,7 @@
 """Findings: rules over frames, without IO and without changes."""
 
-LEFTOVER, THROTTLE, DIFFERS, REPEATS, DEFAULT, CLAMPED, INEFFECTIVE, UNREAD = (
-    "leftover", "throttle", "differs", "repeats", "default", "clamped", "ineffective", "unread",
+LEFTOVER, THROTTLE, DIFFERS, REPEATS, DEFAULT, UNREAD = (
+    "leftover", "throttle", "differs", "repeats", "default", "unread",
 )  # fmt: skip
 FINDINGS = {
     LEFTOVER: "a replication throttle without a running reassignment",
@@ -9,8 +9,6 @@ FINDINGS = {
     DIFFERS: "a broker has another value than its peers",
     REPEATS: "repeats the level below it",
     DEFAULT: "repeats Kafka's default",
-    CLAMPED: "the brokers apply another value than the group's own",
-    INEFFECTIVE: "has no effect on a group of its type",
     UNREAD: "could not be read, so it was not checked",
 }
 """The words of the column `finding`, in the order in which they come."""

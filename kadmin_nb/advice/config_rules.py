@@ -1,33 +1,24 @@
-"""Findings in the configs of a cluster: FINDINGS out of CONFIGS.
-
-It asks nobody and changes nothing. Spark sends it to its workers by value, so it uses little of ours.
-"""
+"""Findings in the configs of a cluster, out of CONFIGS. It asks nobody and changes nothing."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid, UsageError
-from ..frames.answer import findings_table
-from ..frames.frame import MOMENT
-from ..frames.given_frames import fitted, table_of
-from ..frames.schemas import CONFIGS, require_columns
-from ..frames.schemas import FINDINGS as FRAME
 from ..model.changes import DELETE, SET, Edit
-from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
+from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of
 from ..model.config_units import exact_number
-from ..model.config_values import BrokerConfigs, ConfigValue, clamped, has_effect
+from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.findings import NOT_KNOWN, UNKNOWN, WARNING, Coverage, Finding, Row
 from ..model.grammar import format_word, quote
 from ..model.resources import BETWEEN_DISKS, OWN_SOURCE, THROTTLES, Resource, Source
 from ..secrets import is_secret_name
-from . import CLAMPED, DEFAULT, DIFFERS, FINDINGS, INEFFECTIVE, LEFTOVER, REPEATS, THROTTLE, UNREAD
+from . import DEFAULT, DIFFERS, FINDINGS, LEFTOVER, REPEATS, THROTTLE, UNREAD
 
 BY_NATURE = frozenset(
     {
@@ -52,119 +43,39 @@ KEPT_BY_KAFKA = ("min.insync.replicas",)
 """Kafka itself sets it for all brokers, and does not let it be reset, where it elects leaders among eligible replicas
 (KIP-966)."""
 
-COLUMNS = ("resource_type", "resource_name", "key", "value", "source")
-_CONFIG_COLUMNS = (*COLUMNS, "is_sensitive", "is_read_only", "type", "synonyms", "error", "message")
-_LABEL = "the configs"
-_OF = ("cluster_id", "snapshot_id")
 
-
-def findings_frame(configs: pa.Table, reassigning: bool | None = None) -> pa.Table:
-    """FINDINGS of CONFIGS, as `findings` has them."""
-    return findings_table(schema_of(configs.column_names), findings(configs, reassigning))
-
-
-def findings(
-    configs: pa.Table, reassigning: bool | None = None, group_types: Mapping[str, str | None] | None = None
-) -> list[Finding]:
-    """Findings in CONFIGS: of one cluster, or of several with a `cluster_id`; of snapshots with their `snapshot_id`.
-
-    Both columns, and `taken_at`, are evidence of what comes out. Sensitive values are neither compared nor shown.
+def findings(configs: Iterable[Row], reassigning: bool | None = None) -> list[Finding]:
+    """Findings in the rows of CONFIGS of one cluster. Sensitive values are neither compared nor shown.
 
     Parameters
     ----------
     configs
-        What `describe` answers, with the synonyms, or a SNAPSHOT frame of configs.
+        What `describe` answers, with the synonyms.
     reassigning
         Whether a reassignment of partitions is running; None is not known.
-    group_types
-        The types of the groups, as far as they are known.
-
-    Raises
-    ------
-    UsageError
-        A column is missing.
-    Invalid
-        A resource and key twice in one cluster: several clusters, or snapshots, that nothing tells apart.
     """
-    require_columns("the configs", COLUMNS, configs.column_names)
-    moments = _moments(relevant(configs))
-    return [
-        finding.with_(**place)
-        for place, at_once in moments
-        for finding in at_once.findings(reassigning, group_types or {})
-    ]
-
-
-def config_findings(configs: Any) -> pa.Table:
-    """FINDINGS: configs that need a look; for fleets in Spark, `kn.fleets.config_findings`.
-
-    A frame does not tell whether a reassignment is running: a throttle is a `throttle`, never a `leftover`.
-
-    Parameters
-    ----------
-    configs
-        CONFIGS or SNAPSHOT frames of configs, of one cluster or several, as anything with `__arrow_c_stream__`.
-
-    Raises
-    ------
-    UsageError
-        Not a frame, or a column is missing.
-    Invalid
-        A resource and key twice, in clusters or snapshots that cannot be distinguished.
-    """
-    if not hasattr(configs, "__arrow_c_stream__"):
-        raise UsageError(f"the configs are a {type(configs).__name__}, not a frame", hint="Arrow, pandas or Polars.")
-    return findings_frame(fitted(table_of(configs, _LABEL), CONFIGS.schema, _LABEL))
-
-
-def schema_of(names: Iterable[str]) -> pa.Schema:
-    """FINDINGS, with `cluster_id`, `taken_at` and `snapshot_id` as far as the configs have them."""
-    names = set(names)
-    kinds = {"cluster_id": pa.string(), "taken_at": MOMENT, "snapshot_id": pa.string()}
-    further = {name: pa.field(name, kind) for name, kind in kinds.items() if name in names}
-    first = [further.pop("cluster_id")] if "cluster_id" in further else []
-    return pa.schema([*first, *FRAME.schema, *further.values()])
+    return _ConfigsAtOnce.of([*configs]).findings(reassigning)
 
 
 def relevant(configs: pa.Table) -> pa.Table:
     """The rows that a finding can come of: what is set on a resource, all of brokers, and what could not be read."""
     kind, source = (configs[name].cast(pa.string()) for name in ("resource_type", "source"))
-    is_set_there = pc.is_in(
-        source,
-        pa.array([source_name for name, source_name in OWN_SOURCE.items() if name not in _PASSED_OVER], pa.string()),
-    )
+    own = [source_name for name, source_name in OWN_SOURCE.items() if name not in _PASSED_OVER]
+    is_set_there = pc.is_in(source, pa.array(own, pa.string()))
     is_relevant = pc.or_kleene(pc.equal(kind, "BROKER"), is_set_there)
-    if "error" in configs.column_names:
-        is_relevant = pc.or_kleene(is_relevant, pc.is_valid(configs["error"]))
-    return configs.filter(is_relevant)
+    return configs.filter(pc.or_kleene(is_relevant, pc.is_valid(configs["error"])))
 
 
 _PASSED_OVER = ("BROKER", "BROKER_LOGGER")
 
 
-def _moments(configs: pa.Table) -> Iterator[tuple[Row, _ConfigsAtOnce]]:
-    """Each cluster at each time, with the columns that say which."""
-    by = [name for name in _OF if name in configs.column_names]
-    group_columns = [*by, *(["taken_at"] if "taken_at" in configs.column_names else [])]
-    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    read = configs.select([name for name in (*group_columns, *_CONFIG_COLUMNS) if name in configs.column_names])
-    for row in read.to_pylist():
-        groups[tuple(row[name] for name in by)].append(row)
-    for _, rows in sorted(groups.items(), key=str):
-        yield {name: rows[0][name] for name in group_columns}, _ConfigsAtOnce.of(rows)
-
-
 @dataclass(frozen=True)
 class _ConfigsAtOnce:
-    """One cluster's configs at one time: those of its brokers, what is set on a resource itself, and what failed.
-
-    `only_set` says that what is not there is not set, as in a snapshot.
-    """
+    """One cluster's configs: those of its brokers, what is set on a resource itself, and what failed."""
 
     brokers: BrokerConfigs
     own: Sequence[ConfigValue]
     unread: Sequence[Row]
-    only_set: bool = False
     values: dict[str, dict[str, str | None]] = field(default_factory=dict)
     defaults: dict[str, Synonym | None] = field(default_factory=dict)
 
@@ -173,7 +84,6 @@ class _ConfigsAtOnce:
         unread = [row for row in rows if row.get("error") is not None]
         silent = (row["resource_name"] for row in unread if row["resource_type"] == "BROKER")
         good = [ConfigValue.of(row) for row in rows if row.get("error") is None and row["key"] is not None]
-        _refuse_twice(good)
         brokers = BrokerConfigs((value for value in good if value.resource.type == "BROKER"), silent)
         own = [
             value
@@ -181,16 +91,10 @@ class _ConfigsAtOnce:
             if value.text is not None and value.resource.type != "BROKER_LOGGER" and not _is_secret(value)
             and (value.is_own or (value.source == Source.FILE and value.resource.broker is not None))
         ]  # fmt: skip
-        return cls(brokers, own, unread, "snapshot_id" in rows[0])
+        return cls(brokers, own, unread)
 
-    def findings(self, reassigning: bool | None, group_types: Mapping[str, str | None]) -> list[Finding]:
-        of_groups = (
-            group_finding(value, group_types.get(value.resource.name), self.brokers)
-            for value in self.own
-            if value.resource.type == "GROUP"
-        )
-        compared = [*self._differing(), *self._needless(), *filter(None, of_groups)]
-        found = (replace(finding, coverage=self._coverage) for finding in compared)
+    def findings(self, reassigning: bool | None) -> list[Finding]:
+        found = (replace(finding, coverage=self._coverage) for finding in (*self._differing(), *self._needless()))
         return sorted([*self._throttles(reassigning), *found, *self._unread()], key=_order)
 
     @property
@@ -204,11 +108,10 @@ class _ConfigsAtOnce:
 
     def _throttles(self, reassigning: bool | None) -> Iterator[Finding]:
         for value in self.own:
-            if value.key == BETWEEN_DISKS and value.source != Source.FILE:
-                message = f"{_key_and_resource(value)} throttles; whether disks are being moved to is not known"
-                yield _finding(THROTTLE, value, message, op=_removal(value))
-            elif _is_throttle(value) and reassigning is None:
-                message = f"{_key_and_resource(value)} throttles; whether a reassignment is running is not known"
+            is_between_disks = value.key == BETWEEN_DISKS and value.source != Source.FILE
+            if is_between_disks or (_is_throttle(value) and reassigning is None):
+                what = "disks are being moved to" if is_between_disks else "a reassignment is running"
+                message = f"{_key_and_resource(value)} throttles; whether {what} is not known"
                 yield _finding(THROTTLE, value, message, op=_removal(value))
             elif _is_throttle(value) and not reassigning:
                 message = f"{_key_and_resource(value)} throttles, and no reassignment is running"
@@ -297,12 +200,8 @@ class _ConfigsAtOnce:
     def _from_brokers(self, key: str) -> Synonym | None:
         """A topic's default out of what its brokers go by, where its own row does not tell and all say the same."""
         if key not in self.defaults and not self.brokers.unread:
-            built_in = unnamed_defaults("TOPIC", key) if self.only_set else []
-            entries = (
-                in_effect("TOPIC", key, [*self.brokers.synonyms(name, "TOPIC", key), *built_in])
-                for name in self.brokers.names
-            )
-            self.defaults[key] = _agreed(key, entries)
+            synonyms = (self.brokers.synonyms(name, "TOPIC", key) for name in self.brokers.names)
+            self.defaults[key] = _agreed(key, (in_effect("TOPIC", key, of_broker) for of_broker in synonyms))
         return self.defaults.get(key)
 
     # -- what nobody could see
@@ -330,18 +229,6 @@ def _agreed(key: str, entries: Iterable[Synonym | None]) -> Synonym | None:
     return several[0] if len(texts) == 1 else None
 
 
-def _refuse_twice(values: Iterable[ConfigValue]) -> None:
-    identities = set()
-    for value in values:
-        place = (value.resource, value.key)
-        if place in identities:
-            raise Invalid(
-                f"{_key_and_resource(value)} occurs twice",
-                hint="Name one of several clusters by cluster_id, one of several snapshots by snapshot_id.",
-            )
-        identities.add(place)
-
-
 def _is_secret(value: ConfigValue) -> bool:
     return value.is_sensitive or is_secret_name(value.key)
 
@@ -360,27 +247,6 @@ def _needless(value: ConfigValue, below: Synonym) -> Finding:
     if value.source == Source.FILE:
         message += "; it is set in its server.properties"
     return _finding(word, value, message, value.text, below.source, _removal(value))
-
-
-def group_finding(value: ConfigValue, group_type: str | None, brokers: BrokerConfigs) -> Finding | None:
-    """The value of a group that its type ignores, or in whose place brokers apply another; None of all others."""
-    if has_effect(value.key, group_type) is False:
-        message = f"{_key_and_resource(value)} has no effect: it is a {group_type} group"
-        return _finding(INEFFECTIVE, value, message, op=DELETE)
-    changed = clamped(value.key, value.text, brokers)
-    if not changed:
-        return None
-    applied = {one.applied for one in changed}
-    is_one = len(applied) == 1 and len(changed) == len(brokers.names) and not brokers.unread
-    if is_one:
-        instead = f"{changed[0].applied} is applied, by {changed[0].bound} of the brokers"
-    else:
-        instead = ", ".join(f"{one.applied} is applied on broker {one.broker}, by {one.bound}" for one in changed)
-    message = (
-        f"{_key_and_resource(value)} is {value.text}, and {instead}; until it is changed, brokers refuse other changes "
-        "of the group"
-    )
-    return _finding(CLAMPED, value, message, changed[0].applied if is_one else None, op=SET if is_one else None)
 
 
 def _where(below: Synonym) -> str:

@@ -4,35 +4,42 @@ generated client-ids; `cluster.configs.audit()` reads for the rules of `advice`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin import topics
-from ..advice.audit_answers import Audit, ConfigFindings
+from ..advice import FINDINGS, LEFTOVER, THROTTLE, UNREAD
 from ..advice.config_rules import findings, relevant
 from ..client_configs.kafka import LiveKafka
-from ..errors import KadminError
+from ..errors import KadminError, UsageError, kind_of
 from ..frames import schemas
+from ..frames.answer import Findings
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.relational import each_once
+from ..hints import did_you_mean
+from ..model import rights
 from ..model.entity import Entity
 from ..model.findings import WARNING, Coverage, Finding
 from ..model.grammar import format_word
-from ..model.levels import LEVELS
 from ..model.quota_keys import readable
+from ..model.resources import Resource
 from ..resolution import kernel
 from ..resolution.redundant import redundant
-from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.tree import tree
 from ..state.taking import configs_of, listed_resources
 from ..usage.covered import coverage
 from ..usage.limits_used import known_clients
-from .groups import group_types
 from .resolving import marks, pairs_of
+
+if TYPE_CHECKING:
+    from ..frames.blocks import Block
 
 SHADOWED, REDUNDANT, UNLIMITED, CLIENT_IDS = "shadowed", "redundant", "unlimited", "client-ids"
 QUOTA_FINDINGS = {
@@ -43,7 +50,36 @@ QUOTA_FINDINGS = {
 }
 """The words of the findings of quotas."""
 
-_BY_CLIENT_ID = {level.name for level in LEVELS if level.client_id}
+
+class Audit(Findings):
+    """FINDINGS of one audit, counted by their word. A row fails where something could not be read."""
+
+    schema = schemas.FINDINGS
+    words: Mapping[str, str]
+    """The words of its findings, and what each means."""
+
+    def only(self, *words: str) -> Self:
+        """Those of these words.
+
+        Raises
+        ------
+        UsageError
+            A word that no finding has.
+        """
+        for word in words:
+            if word not in self.words:
+                one_of = f"One of {', '.join(self.words)}."
+                raise UsageError(f"unknown finding {word}", hint=did_you_mean(word, self.words, one_of))
+        return self.of(finding for finding in self.findings if not words or finding.code in words)
+
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._table.select(["finding", "message", "source", "coverage", "fix"])] if len(self) else []
+
+    def _title(self) -> str:
+        counts = Counter(finding.code for finding in self.findings)
+        return (
+            "\n".join(f"{count:,} {word}: {self.words[word]}" for word, count in counts.items()) or "nothing to look at"
+        )
 
 
 class QuotaFindings(Audit):
@@ -72,7 +108,7 @@ def quota_audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, a
         found += _unlimited(quotas, known, keys, covered)
         for missing in _not_known(given, len(known), covered):
             found.append(_named(Finding.not_known(UNLIMITED, missing, None, coverage=covered), ""))
-        found += _made_up(stored_of(quotas.to_pylist()), known)
+        found += _made_up(known)
     return QuotaFindings(found, kafka.id, marked)
 
 
@@ -153,37 +189,15 @@ def _known_clients(table: pa.Table) -> pa.Table:
 _CLIENT_COLUMNS = ("user", "client_id")
 
 
-def _made_up(stored: Stored, clients: pa.Table) -> Iterator[Finding]:
+def _made_up(clients: pa.Table) -> Iterator[Finding]:
     """The client-ids that look generated, by pattern, the largest groups first."""
-    users: dict[str, list[str]] = {}
-    for row in clients.to_pylist():
-        users.setdefault(row["client_id"], []).append(row["user"])
-    for made, ids in by_pattern(users).items():
-        of_users = {user: client_id for client_id in reversed(ids) for user in users[client_id]}
-        advice = _advice({whose: _limits(stored, whose, client_id) for whose, client_id in of_users.items()})
+    for (pattern, sort), ids in by_pattern(clients["client_id"].to_pylist()).items():
         count = "1 client-id" if len(ids) == 1 else f"{len(ids):,} client-ids"
-        message = f"{count} like {made.pattern} ({made.sort}), such as {ids[0]}: {advice}"
-        yield _named(Finding(CLIENT_IDS, WARNING, message).with_(value=str(len(ids))), made.pattern)
+        message = f"{count} like {pattern} ({sort}), such as {ids[0]}: {_TOGETHER}"
+        yield _named(Finding(CLIENT_IDS, WARNING, message).with_(value=str(len(ids))), pattern)
 
 
-def _limits(stored: Stored, user: str, client_id: str) -> list[Effective]:
-    return [limit for limit in explain(stored, user, client_id) if limit.value is not None]
-
-
-def _advice(limits_of: Mapping[str, Sequence[Effective]]) -> str:
-    """The level whose quota would cover all of them, by the limits of each of their users."""
-    several = sorted(limits_of)
-    whom = format_word("user", several[0]) if len(several) == 1 and several[0] else "user=<default>"
-    limits = [limit for user in several for limit in limits_of[user]]
-    free = [user for user in several if not limits_of[user]]
-    if apart := next((limit for limit in limits if limit.level in _BY_CLIENT_ID), None):
-        assert apart.value is not None
-        limit = f"{apart.key} {readable(apart.key, apart.value)}"
-        return f"each new client-id gets {limit} of its own; a quota on {whom} alone would limit them together"
-    if not free:
-        return "covered: the user's limits apply to any client-id"
-    some = f" for {len(free):,} of {len(several):,} users" if limits else ""
-    return f"unlimited{some}; a quota on {whom} would cover them all"
+_TOGETHER = "a quota of client-id=<default> is for each of its own, one of the user alone limits them together"
 
 
 # --- client-ids that a machine made up: their varying part, and the pattern that they share ---
@@ -193,14 +207,6 @@ def _advice(limits_of: Mapping[str, Sequence[Effective]]) -> str:
 
 ALIKE = 3
 """Client-ids of one pattern from which on its numbers count as made up: app-1 and app-2 may be two applications."""
-
-
-@dataclass(frozen=True, slots=True)
-class MadeUp:
-    """The pattern of a client-id that was made up, and what varies in it."""
-
-    pattern: str
-    sort: str
 
 
 _PARTS = (
@@ -221,34 +227,69 @@ _LIBRARIES = re.compile(
 """The names that libraries give to a client without one."""
 
 
-def made_up(client_id: str) -> MadeUp | None:
-    """The pattern of this client-id, `*` for each part that varies; None where nothing in it looks made up.
+def made_up(client_id: str) -> tuple[str, str] | None:
+    """The pattern of this client-id, `*` for each part that varies, and what varies in it; None where nothing in it
+    looks made up.
 
     Examples
     --------
-    >>> made_up("billing-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6f").pattern
-    'billing-*'
+    >>> made_up("billing-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6f")
+    ('billing-*', 'uuid')
     """
     pattern, sorts = client_id, []
     for sort, part in _PARTS:
         pattern, count = part.subn("*", pattern)
         sorts += [sort] * bool(count)
     if _LIBRARIES.fullmatch(pattern):
-        return MadeUp(pattern, "library")
-    return MadeUp(re.sub(r"\*(?:[-_.:]?\*)+", "*", pattern), sorts[0]) if sorts else None
+        return pattern, "library"
+    return (re.sub(r"\*(?:[-_.:]?\*)+", "*", pattern), sorts[0]) if sorts else None
 
 
-def by_pattern(client_ids: Iterable[str]) -> dict[MadeUp, list[str]]:
+def by_pattern(client_ids: Iterable[str]) -> dict[tuple[str, str], list[str]]:
     """The client-ids that were made up, by their pattern, the largest groups first; numbers from ALIKE on."""
-    groups: dict[MadeUp, list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for client_id in dict.fromkeys(client_ids):
         if found := made_up(client_id):
             groups.setdefault(found, []).append(client_id)
-    certain = {made: ids for made, ids in groups.items() if made.sort != "number" or len(ids) >= ALIKE}
-    return dict(sorted(certain.items(), key=lambda group: (-len(group[1]), group[0].pattern)))
+    certain = {made: ids for made, ids in groups.items() if made[1] != "number" or len(ids) >= ALIKE}
+    return dict(sorted(certain.items(), key=lambda group: (-len(group[1]), group[0])))
 
 
 # --- configs ---
+
+
+class ConfigFindings(Audit):
+    """FINDINGS of configs. `note` says why it is not known whether throttles are needed, where a right is missing."""
+
+    words = FINDINGS
+
+    def __init__(self, found: Iterable[Finding], cluster_id: str | None = None, note: str | None = None) -> None:
+        super().__init__(found, cluster_id)
+        self.note = note
+
+    def only(self, *words: str) -> Self:
+        """Those of these words (`leftover`, `throttle`, `differs`, `repeats`, `default`, `unread`).
+
+        What could not be read stays, and beside `leftover` each throttle of which nobody knows whether it is one,
+        without an operation that fixes it: what nobody saw is not in order.
+
+        Raises
+        ------
+        UsageError
+            A word that no finding has.
+        """
+        asked = super().only(*words)
+        unsure = {UNREAD, *([THROTTLE] if LEFTOVER in words else [])} - {*(words or FINDINGS)}
+        not_fixed = (replace(f, edit=None, further=(), fix=None) for f in self.findings if f.code in unsure)
+        return self.of([*asked.findings, *not_fixed])
+
+    def _error(self, row: dict[str, Any]) -> KadminError:
+        needed = rights.to_describe(Resource(row["resource_type"], row["resource_name"]))
+        return kind_of(row["error"])(row["message"], code=row["error"], hint=rights.hint(row["error"], needed))
+
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The note, where there are rows that it is about."""
+        return [self.note] if self.note and any(finding.code == THROTTLE for finding in self.findings) else []
 
 
 def config_audit(kafka: LiveKafka) -> ConfigFindings:
@@ -257,7 +298,7 @@ def config_audit(kafka: LiveKafka) -> ConfigFindings:
     whole = configs_of(kafka, resources, relevant)
     reassigning = is_reassigning(kafka)
     note = None if reassigning is not None else _UNSEEN
-    return ConfigFindings(findings(whole, reassigning, group_types(kafka)), kafka.id, note)
+    return ConfigFindings(findings(whole.to_pylist(), reassigning), kafka.id, note)
 
 
 _UNSEEN = "Whether a reassignment is running is not known: brokers list them to those with DESCRIBE on the cluster."

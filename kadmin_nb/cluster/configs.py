@@ -12,16 +12,18 @@ import pyarrow.compute as pc
 from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, UsageError
+from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
+from ..model.config_values import BOUND_KEYS, BrokerConfigs, applied
 from ..model.grammar import DEFAULT, LEFT_OUT, matcher, selector
 from ..model.resources import OWN_SOURCE, THROTTLE_RATES, WORDS, Resource, Source
 from . import near_names
-from .near_names import CLIENT_METRICS
+from .resolving import broker_rows, values_of
 
 if TYPE_CHECKING:
-    from ..advice.audit_answers import ConfigFindings
+    from .audits import ConfigFindings
     from .brakes import BrakesAnswer
 
 
@@ -72,9 +74,7 @@ class Configs:
         table = table.filter(_is_set(table)) if only_set else table
         if {resource.type for resource in resources} != {"GROUP"}:
             return Answer(stamped(table, self._kafka.id))
-        from .groups import described
-
-        return described(self._kafka, table)
+        return _of_groups(self._kafka, table)
 
     def of_users(
         self, user: object, client_id: object = None, *, keys: Collection[str] | None = None, only_set: bool = False
@@ -109,8 +109,7 @@ class Configs:
         `finding` is `leftover` (a replication throttle, and no reassignment is running), `throttle` (the same, and
         nobody may tell whether one is), `differs` (a broker beside its peers; what is so by nature is left out,
         `kadmin_nb.advice.config_rules.BY_NATURE`), `repeats` (set to what the level below says already), `default`
-        (set to Kafka's built-in default), `clamped` (of a group: brokers apply the nearest value within their bounds),
-        `ineffective` (of a group of another type) or `unread`. `.only("repeats")` chooses, and
+        (set to Kafka's built-in default) or `unread`. `.only("repeats")` chooses, and
         `stage.add(found.edits())` stages the lines that fix them. Nothing is changed, no sensitive value shown.
 
         Raises
@@ -179,9 +178,7 @@ class Configs:
         return sorted({*self._all(word), *others})
 
     def near_miss(self, answer: Answer) -> str | None:
-        """A hint if `describe` found nothing: the nearest topic or client-metrics, or the ids of the brokers."""
-        if answer.ok:
-            return near_names.client_metrics(self._kafka, _without_configs(answer))
+        """A hint if `describe` found nothing: the nearest topic, or the ids of the brokers."""
         rows = (row for row in answer.failed.to_arrow().to_pylist() if row["error"] in near_names.NOT_FOUND)
         missing = (Resource(row["resource_type"], row["resource_name"]) for row in rows)
         return next((near.hint for near in near_names.resources(self._kafka, missing).values()), None)
@@ -234,12 +231,21 @@ def _is_set(table: pa.Table) -> pa.Array:
     return pc.or_(pc.is_null(table["key"]), pc.fill_null(pc.equal(sources, own), False))
 
 
-def _without_configs(answer: Answer) -> list[str]:
-    """The client-metrics on which nothing is set, sorted: brokers answer for any name, with the defaults."""
-    table = answer.to_arrow()
-    if CLIENT_METRICS not in table["resource_type"].unique().to_pylist():
-        return []
-    rows = table.select(["resource_type", "resource_name", "is_default"]).to_pylist()
-    of_metrics = [row for row in rows if row["resource_type"] == CLIENT_METRICS]
-    is_set = {row["resource_name"] for row in of_metrics if not row["is_default"]}
-    return sorted({row["resource_name"] for row in of_metrics} - is_set)
+# --- groups ---
+
+
+def _of_groups(kafka: LiveKafka, configs: pa.Table) -> Answer:
+    """GROUP_CONFIGS of CONFIGS that are of groups alone."""
+    try:
+        types = kafka.group_types()
+    except KadminError:  # groups cannot be listed
+        types = {}
+    rows = broker_rows(kafka, serving(kafka), BOUND_KEYS)  # the brokers' bounds, as far as they may be read
+    bounds = BrokerConfigs(values_of(rows), (row["resource_name"] for row in rows if row["error"] is not None))
+    of_group = [types.get(name) for name in configs["resource_name"].to_pylist()]
+    places = zip(configs["key"].to_pylist(), configs["value"].to_pylist(), of_group, strict=True)
+    values = [None if key is None else applied(key, value, kind, bounds) for key, value, kind in places]
+    fields = schemas.GROUP_CONFIGS.schema
+    table = configs.append_column(fields.field("group_type"), pa.array(of_group, fields.field("group_type").type))
+    table = table.append_column(fields.field("applied"), pa.array(values, pa.string()))
+    return Answer(stamped(table.replace_schema_metadata(), kafka.id))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -99,7 +98,6 @@ LISTERS: dict[str, Lister] = {
 """The listing of the names behind each word."""
 
 
-CLIENT_METRICS = "CLIENT_METRICS"
 NOT_FOUND = ("UNKNOWN_TOPIC_OR_PARTITION", "BROKER_ID_NOT_REGISTERED")
 COMPARED = 20_000
 """Names up to which the nearest is looked for: comparing takes longer than asking for them."""
@@ -145,15 +143,6 @@ def _near_resource(missing: Configurable, topics: list[str], ids: Sequence[str])
     return NearName(f"The cluster has {'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids)}.")
 
 
-def client_metrics(kafka: LiveKafka, without_configs: Sequence[str]) -> str | None:
-    """`Nothing is set on client-metrics=producer; did you mean client-metrics=producers?` for the first of these."""
-    stored = _listed(kafka, LISTERS["client-metrics"]) if without_configs else ()
-    for name, near in _near(without_configs, stored):
-        asked, meant = Resource(CLIENT_METRICS, name), Resource(CLIENT_METRICS, near)
-        return f"Nothing is set on {asked}; did you mean {meant}?"
-    return None
-
-
 def entities(kafka: LiveKafka, chosen: Mapping[str, Selector]) -> str | None:
     """`No quota is set on user=alcie; did you mean user=alice?` for the first name that no quota has."""
     try:
@@ -166,13 +155,6 @@ def entities(kafka: LiveKafka, chosen: Mapping[str, Selector]) -> str | None:
         for name, near in _near([name for name in names if isinstance(name, str)], stored):
             return f"No quota is set on {format_word(kind, name)}; did you mean {format_word(kind, near)}?"
     return None
-
-
-def scram_users(kafka: LiveKafka, without_credentials: Sequence[str]) -> str | None:
-    """`Did you mean user=alice?` for the first of these that is almost a user who has a credential."""
-    stored = _listed(kafka, _with_credentials) if without_credentials else ()
-    near = next((near for _, near in _near(without_credentials, stored)), None)
-    return f"Did you mean {format_word('user', near)}?" if near else None
 
 
 def _near(names: Iterable[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -189,37 +171,3 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
         return None
     as_long = [other for other in known if abs(len(other) - len(name)) <= SLIPS]
     return nearest(name, as_long, likeness=0.8)
-
-
-def clients(asked: tuple[str, str], known: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those of these clients, user and client-id, that may be meant by the one that is asked for, the nearest first:
-    their names differ by a slip, one has the other among its words, as a DN has a name, or one of both is the same."""
-    likeness = {other: _likeness(asked, other) for other in {*known} - {asked}}
-    return sorted((other for other, like in likeness.items() if like), key=lambda other: (-likeness[other], other))
-
-
-def may_be_meant(asked: tuple[str, str], user: str | None, client_id: str | None) -> bool:
-    """True if a quota of these names, None where it names no user or no client-id, does not apply to the client that is
-    asked for, and may be meant for it."""
-    if user is not None and client_id is not None:
-        return (user, client_id) != asked and _likeness(asked, (user, client_id)) > 0
-    own, name = (asked[0], user) if client_id is None else (asked[1], client_id)
-    return name is not None and name != own and _alike(own, name) > 0
-
-
-def _likeness(asked: tuple[str, str], other: tuple[str, str]) -> float:
-    """How much two clients are alike, from 0 to 2; 0 where neither is meant by the other."""
-    user, client_id = (_alike(*names) for names in zip(asked, other, strict=True))
-    return user + client_id if (user and (client_id or user == 1.0)) or (client_id == 1.0 and asked[1]) else 0.0
-
-
-def _alike(name: str, other: str) -> float:
-    """1 for the same name, less for one that is among the words of the other or differs by a slip, 0 for others."""
-    if name == other:
-        return 1.0
-    if not name or not other:
-        return 0.0
-    words = ({*re.split(r"[^\w-]+", one.lower())} for one in (name, other))
-    if any(one.lower() in those for one, those in zip((other, name), words, strict=True)):
-        return 0.9
-    return 0.8 if _nearest(name, [other]) else 0.0

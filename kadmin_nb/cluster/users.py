@@ -24,7 +24,6 @@ from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
 from ..model.levels import LEVEL_NAMES
 from ..model.quota_keys import USER_CLIENT_KEYS, text_of
 from ..model.scram import MECHANISMS, ScramUser
-from . import near_names
 from .quotas import Quotas
 
 _NO_CREDENTIAL = "RESOURCE_NOT_FOUND"
@@ -56,11 +55,6 @@ class Scram:
             return self._answer(self._kafka.scram.describe(map(ScramUser.of, names)))
         fits, table = matcher(chosen), self._kafka.scram.describe()
         return self._answer(table.filter(pa.array([fits(name) for name in table["user"].to_pylist()], pa.bool_())))
-
-    def near_miss(self, answer: Answer) -> str | None:
-        """A hint if `describe` found nothing: the nearest user that has a credential, or None."""
-        rows = answer.failed.to_arrow().to_pylist()
-        return near_names.scram_users(self._kafka, [row["user"] for row in rows if row["error"] == _NO_CREDENTIAL])
 
     def _answer(self, table: pa.Table) -> Answer:
         return Answer(stamped(table, self._kafka.id))

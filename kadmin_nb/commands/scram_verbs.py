@@ -40,8 +40,6 @@ def describe(session: Session, words: tuple[str, ...]) -> Any:
     All of them, or those of user=…; also user~=team-*.
     """
     answer = session.cluster.scram.describe(**read_selectors(words, ("user",)))
-    if not answer.ok:
-        answer.hint = session.cluster.scram.near_miss(answer)
     return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
 
 

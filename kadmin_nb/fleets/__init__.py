@@ -1,4 +1,4 @@
-"""Whole fleets, on Spark: resolve every client and look at every config, by the same rules as for one cluster."""
+"""Whole fleets, on Spark: resolve every client, by the same rules as for one cluster."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Unsupported
 
 if TYPE_CHECKING:
-    from .fleet_configs import config_findings
     from .fleet_resolving import resolve
 
-__all__ = ["config_findings", "resolve"]
+__all__ = ["resolve"]
 
 
 def __getattr__(name: str) -> Any:
-    """Each function is imported on first use, as PySpark is not always installed."""
+    """It is imported on first use, as PySpark is not always installed."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if find_spec("pyspark") is None:
         raise Unsupported("pyspark is not installed", hint="pip install 'kadmin_nb[spark]'")
-    return getattr(import_module(".fleet_resolving" if name == "resolve" else ".fleet_configs", __name__), name)
+    return getattr(import_module(".fleet_resolving", __name__), name)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import pyarrow as pa
 import pytest
 from kadmin_magics.notebook_session import NotebookSession
 
 import kadmin_nb as kn
 from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import ConfigOperation
-from kadmin_nb.advice.audit_answers import ConfigFindings
-from kadmin_nb.advice.config_rules import BY_NATURE, findings, findings_frame
+from kadmin_nb.advice.config_rules import BY_NATURE, findings
+from kadmin_nb.cluster.audits import ConfigFindings
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.frames import schemas
@@ -37,15 +34,16 @@ def row(resource: str, key: str, value: str | None, source: str = TOPIC, *below:
     return {**named, "synonyms": synonyms, "is_sensitive": False, "is_read_only": False, "type": "LONG", **more}
 
 
-def frame(*rows: dict, further: Iterable[str] = ()) -> pa.Table:
-    kinds = {"cluster_id": pa.string(), "snapshot_id": pa.string(), "taken_at": schemas.MOMENT}
-    schema = pa.schema([*schemas.CONFIGS.schema, *(pa.field(name, kinds[name]) for name in further)])
-    return schemas.table(schema, rows)
+def answer_of(*rows: dict, reassigning: bool | None = None, note: str | None = None) -> ConfigFindings:
+    configs = schemas.table(schemas.CONFIGS, rows).to_pylist()
+    return ConfigFindings(findings(configs, reassigning), note=note)
 
 
 def found(*rows: dict, reassigning: bool | None = None) -> list[tuple[object, ...]]:
     shown = ("finding", "resource_name", "key", "value", "source", "expected", "fix")
-    return [tuple(one[name] for name in shown) for one in findings_frame(frame(*rows), reassigning).to_pylist()]
+    return [
+        tuple(one[name] for name in shown) for one in answer_of(*rows, reassigning=reassigning).to_arrow().to_pylist()
+    ]
 
 
 RATE, REPLICAS = "leader.replication.throttled.rate", "follower.replication.throttled.replicas"
@@ -86,7 +84,7 @@ def test_brokers_beside_their_peers_are_one_row():
     others = [row(f"broker={n}", key, "8", BUILT_IN) for n in range(4, 10)]
     odd = [row(f"broker={n}", key, value, BROKER, (BUILT_IN, key, "8")) for n, value in ((1, "4"), (2, "16"), (3, "4"))]
     read_only = odd[2] | {"is_read_only": True, "source": STATIC}
-    answer = ConfigFindings(findings(frame(*odd[:2], read_only, *others)))
+    answer = answer_of(*odd[:2], read_only, *others)
     (one,) = answer.to_arrow().to_pylist()
     assert (one["resource_name"], one["value"], one["source"], one["expected"]) == ("1, 2, 3", None, None, "8")
     assert one["message"] == "num.io.threads is 4 on broker 1, 3, 16 on broker 2, but 8 on 6 others"
@@ -118,7 +116,7 @@ def test_two_brokers_that_differ_have_no_right_one():
     """It took the first for right, and told me to break the second; three brokers were three rows of one difference."""
     values = ((1, "8"), (2, "16"), (3, "16"), (4, "8"))
     rows = [row(f"broker={n}", "num.io.threads", value, STATIC) for n, value in values]
-    (one,) = findings_frame(frame(*rows)).to_pylist()
+    (one,) = answer_of(*rows).to_arrow().to_pylist()
     assert (one["resource_name"], one["expected"], one["fix"]) == ("1, 2, 3, 4", None, None)
     assert one["message"] == "num.io.threads is 8 on broker 1, 4, but 16 on broker 2, 3"
 
@@ -134,7 +132,7 @@ def test_a_secret_is_neither_compared_nor_shown():
     marked = [row(f"broker={n}", "x.y", f"hunter{n}", STATIC, is_sensitive=True) for n in (1, 2)]
     called_so = [row(f"broker={n}", "ssl.key.password", f"hunter{n}", BROKER, is_sensitive=None) for n in (1, 2)]
     same = row("topic=t", "my.secret", "hunter3", TOPIC, (BUILT_IN, "my.secret", "hunter3"), is_sensitive=None)
-    assert findings_frame(frame(*marked, *called_so, same)).num_rows == 0
+    assert found(*marked, *called_so, same) == []
 
 
 REPEATS = [
@@ -166,8 +164,6 @@ def test_a_default_that_brokers_keep_in_hours():
     ]
     assert found(topic, hours[0] | {"value": "24"}) == []
     assert found(topic) == []  # without the brokers nobody knows
-    kept = frame(*({**one, "snapshot_id": "s"} for one in (topic, row("broker=1", "a", "b"))), further=["snapshot_id"])
-    assert findings_frame(kept)["finding"].to_pylist() == ["default"]  # a snapshot has all that is set
 
 
 def test_not_where_brokers_disagree():
@@ -180,7 +176,7 @@ def test_not_where_brokers_disagree():
 def test_what_could_not_be_read_is_no_clean_bill():
     """A broker was down, and the report said that nothing was wrong."""
     failed = {"resource_type": "BROKER", "resource_name": "2", "error": "NETWORK_EXCEPTION", "message": "it is down"}
-    answer = ConfigFindings(findings(frame(failed)))
+    answer = answer_of(failed)
     assert not answer.ok
     with pytest.raises(kn.errors.ConnectionFailed, match="broker=2 could not be read, NETWORK_EXCEPTION: it is down"):
         answer.raise_for_errors()
@@ -190,7 +186,7 @@ def test_what_nobody_could_see_stays_whatever_is_chosen():
     """I may not see reassignments, asked for what is left behind, and was told that there was nothing to look at."""
     failed = {"resource_type": "BROKER", "resource_name": "2", "error": "NETWORK_EXCEPTION", "message": "it is down"}
     told = "that needs DESCRIBE on the cluster."
-    answer = ConfigFindings(findings(frame(row("topic=t", REPLICAS, "*"), failed)), note=told)
+    answer = answer_of(row("topic=t", REPLICAS, "*"), failed, note=told)
     kept = answer.only("leftover")
     assert kept.to_arrow().select(["finding", "op", "fix"]).to_pylist() == [
         {"finding": "throttle", "op": None, "fix": None},
@@ -198,7 +194,6 @@ def test_what_nobody_could_see_stays_whatever_is_chosen():
     ]
     assert (kept.edits(), told in repr(kept), kept.ok) == ([], True, False)
     assert [one.key for one in answer.only("throttle").edits()] == [REPLICAS]
-    assert answer.only("leftover", source=TOPIC).to_arrow()["finding"].to_pylist() == ["throttle", "unread"]
     assert answer.only("differs").to_arrow()["finding"].to_pylist() == ["unread"]
 
 
@@ -208,15 +203,6 @@ def test_a_hostile_name_is_shown_as_a_word_that_reads_back():
         one[-1] for one in found(row("group=x; rm -rf '/'", "a.b", "1", "DYNAMIC_GROUP_CONFIG", (BUILT_IN, "a.b", "1")))
     ]
     assert str(parse_word(split(line)[-1]).value) == "x; rm -rf '/'"
-
-
-def test_without_its_columns_it_says_which():
-    """It failed deep inside with a KeyError."""
-    with pytest.raises(kn.UsageError, match="the configs have no column source"):
-        findings_frame(frame().drop_columns(["source"]))
-    twice = row("topic=t", "a", "1")
-    with pytest.raises(kn.Invalid, match="a of topic=t occurs twice"):
-        findings_frame(frame(twice, twice))
 
 
 @pytest.mark.broker
@@ -243,7 +229,6 @@ def test_on_the_real_broker(cluster, unique):
     stage.add(edit for edit in found.edits() if edit.resource.name in ours)
     stage.plan("nobody needs it").apply(lock=False).raise_for_errors()
     eventually(lambda: seen(cluster.configs.audit(), ours), set())
-    assert seen(ConfigFindings(findings(cluster.snapshot().configs.to_arrow())), ours) == set()
 
 
 def seen(found: ConfigFindings, names: tuple[str, ...]) -> set[tuple[object, ...]]:

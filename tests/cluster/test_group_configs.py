@@ -95,21 +95,3 @@ def test_what_is_stored_and_what_is_applied(cluster):
     assert shown[SHARE, "share.auto.offset.reset"] == ("latest", "latest")
     assert shown[SHARE, "streams.session.timeout.ms"] == ("45000", None)
     assert shown[LATER, "streams.session.timeout.ms"] == ("45000", "45000")
-    assert len(answer.notes) == 3
-
-
-def test_advice_on_groups(cluster):
-    """Nobody knew why the group took no change at all."""
-    found = cluster.configs.audit().only("clamped", "ineffective")
-    seen = {(one.code, one.target.name, one.key, one.edit.op, one.edit.value) for one in found.findings}
-    assert seen == {
-        ("clamped", CONSUMER, "consumer.session.timeout.ms", "set", "45000"),
-        ("ineffective", CONSUMER, "share.record.lock.duration.ms", "delete", None),
-        ("clamped", SHARE, "share.partition.max.record.locks", "set", "4000"),
-    }
-    stage = cluster.new_stage()
-    stage.set_config("share.auto.offset.reset", "earliest", group=SHARE)
-    assert "share.partition.max.record.locks" in str(stage.plan().to_pandas()["validated"][0])
-    stage.add(found.edits())
-    plan = stage.plan()
-    assert {*plan.to_pandas()["validated"]} == {"ok"}

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.advice.config_rules import config_findings
 from kadmin_nb.cluster.resolving import pairs_of
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.given_frames import fitted, table_of
@@ -30,7 +29,6 @@ TAKERS = {
     "resolve": lambda frame: resolve(QUOTAS, frame),
     "pairs": pairs_of,
     "usage": Usage.of,
-    "findings": config_findings,
     "a runbook's clients": cells.clients,
 }
 USERS = {
@@ -150,7 +148,7 @@ WHOLE_COLUMNS = {
     "texts": (quotas, {"value": ["5", "s3cret"]}, "row 2 of the [a-z]+: value is of type str, not double"),
 }
 READERS = {
-    configs: (config_findings, kn.widgets.edit_configs),
+    configs: (kn.widgets.edit_configs,),
     quotas: (kn.widgets.edit_quotas,),
 }
 
@@ -168,7 +166,6 @@ def test_numbers_as_values_and_as_names_of_brokers():
     """pandas reads a column of numbers as numbers: the editor ended in a TypeError, where staging takes them."""
     frame = configs(resource_type=["BROKER"] * 2, resource_name=[1, 2], value=[5, 6])
     assert kn.widgets.edit_configs(frame) is not None
-    config_findings(frame)
 
 
 def test_a_quota_without_a_value():
@@ -297,7 +294,6 @@ def test_lists_in_a_csv_tell_nothing():
     """describe() of configs, written by pandas and read again: Could not convert '[' with type str."""
     frame = configs(synonyms=["[{'key': 'log.retention.ms'}]"] * 2)
     assert kn.widgets.edit_configs(frame) is not None
-    assert config_findings(frame) is not None
 
 
 def test_a_column_that_does_not_fit_although_each_cell_does():

@@ -28,9 +28,7 @@ from kadmin_nb.cluster.audits import by_pattern, made_up
 )
 def test_the_part_that_varies_is_found(client_id, pattern, sort) -> None:
     """Forty thousand client-ids, and nobody saw that they were three applications."""
-    made = made_up(client_id)
-    assert made is not None
-    assert (made.pattern, made.sort) == (pattern, sort)
+    assert made_up(client_id) == (pattern, sort)
 
 
 @pytest.mark.parametrize(
@@ -51,11 +49,11 @@ def test_few_numbers_are_instances() -> None:
 def test_the_largest_group_comes_first() -> None:
     """The three worst were on the second page."""
     ids = [f"a-{uuid.UUID(int=n)}" for n in range(2)] + [f"b-{uuid.UUID(int=n)}" for n in range(5)]
-    assert [(made.pattern, len(several)) for made, several in by_pattern(ids).items()] == [("b-*", 5), ("a-*", 2)]
+    assert [(pattern, len(several)) for (pattern, _), several in by_pattern(ids).items()] == [("b-*", 5), ("a-*", 2)]
 
 
 @given(st.text(max_size=60))
 def test_any_name_has_an_answer(client_id) -> None:
     """A hostile client-id ended the report."""
     made = made_up(client_id)
-    assert made is None or len(made.pattern) <= len(client_id) + 1
+    assert made is None or len(made[0]) <= len(client_id) + 1
