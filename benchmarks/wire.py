@@ -12,8 +12,7 @@ from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
 from benchmarks.fleet import ENTITIES, config_command, fill, recorded
 from benchmarks.timing import Row, interleaved, ratio, row
 from kadmin_nb.admin import quota_response
-from kadmin_nb.cluster.exposition import LARGEST_MOST, text_of
-from kadmin_nb.cluster.scrapes import ALONE, BOUND, ClusterCollector
+from kadmin_nb.cluster.exporter import ALONE, BOUND, LARGEST_MOST, ClusterCollector, text_of
 from kadmin_nb.local import start
 
 _COUNT = (

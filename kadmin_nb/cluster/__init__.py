@@ -433,7 +433,7 @@ class Cluster:
         --------
         >>> cluster.metrics(textfile="/var/lib/prometheus/node-exporter/kadmin.prom")  # doctest: +SKIP
         """
-        from .scrapes import text_of_one_scrape
+        from .exporter import text_of_one_scrape
 
         return text_of_one_scrape(self, usage, against, most, textfile, assume_default)
 

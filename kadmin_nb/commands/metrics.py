@@ -17,7 +17,7 @@ from .session import Session
 from .usage import UsageSource, source
 
 LISTEN, MOST = "127.0.0.1:9649", 50
-"""As of `cluster.exposition`, which help does not load."""
+"""As of `cluster.exporter`, which help does not load."""
 
 
 @click.command(cls=Verb)
@@ -69,8 +69,7 @@ def _usage_of(session: Session, source: UsageSource) -> Callable[[], object] | N
 
 def _serve(session: Session, read: Callable[[], object] | None, where: tuple[str, Any], how: dict[str, Any]) -> None:
     """Serve until somebody ends it; what is read first is there before the first scrape."""
-    from ..cluster.exposition import serve
-    from ..cluster.scrapes import ALONE, BOUND, ClusterCollector
+    from ..cluster.exporter import ALONE, BOUND, ClusterCollector, serve
 
     collector = ClusterCollector(session.cluster, read, say=session.warn, within=ALONE, **how)
     with serve(collector, *where) as endpoint:

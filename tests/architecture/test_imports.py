@@ -53,7 +53,7 @@ PASSPORTS = {
     "jsonschema": ("commands/assistant.py",),
     "textual": ("commands/live_screen.py",),
     "rich": ("commands/live_screen.py",),
-    "prometheus_client": ("cluster/exposition.py", "cluster/scrapes.py"),
+    "prometheus_client": ("cluster/exporter.py",),
 }
 """Where each third-party package may be imported within kadmin_nb."""
 

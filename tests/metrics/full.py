@@ -6,7 +6,7 @@ import pyarrow as pa
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from kadmin_nb.cluster.exposition import BUCKET, families, of_limits, of_use
+from kadmin_nb.cluster.exporter import BUCKET, families, of_limits, of_use
 from kadmin_nb.frames import schemas
 
 KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")

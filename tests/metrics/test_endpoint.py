@@ -9,8 +9,8 @@ from wsgiref.simple_server import WSGIServer
 
 import pytest
 
-from kadmin_nb.cluster import exposition
-from kadmin_nb.cluster.exposition import families, serve
+from kadmin_nb.cluster import exporter
+from kadmin_nb.cluster.exporter import families, serve
 from tests.metrics.full import Fixed
 
 
@@ -77,7 +77,7 @@ def test_the_name_of_this_machine_is_ours(serving) -> None:
 
 def test_who_is_silent_is_hung_up_on(serving, monkeypatch) -> None:
     """A scanner opened connections and sent nothing: a thread and a descriptor each, for hours."""
-    monkeypatch.setattr(exposition, "PATIENCE", 0.5)
+    monkeypatch.setattr(exporter, "PATIENCE", 0.5)
     server = serving()
     with connected(server) as silent, connected(server) as half:
         half.sendall(b"GET /metrics HTTP/1.1\r\nX-Long: ")

@@ -8,8 +8,8 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as of_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as of_text
 
-from kadmin_nb.cluster import exposition
-from kadmin_nb.cluster.exposition import LARGEST_MOST, LONGEST, REST, plain_text_of, text_of
+from kadmin_nb.cluster import exporter
+from kadmin_nb.cluster.exporter import LARGEST_MOST, LONGEST, REST, plain_text_of, text_of
 from kadmin_nb.commands import metrics as verb
 from tests.hostile_names import HOSTILE
 from tests.metrics.full import Fixed, full_metrics, metrics_of, quotas_of, used_of
@@ -108,4 +108,4 @@ def test_every_family_has_series_once():
 
 def test_the_verb_has_the_defaults_of_python():
     """Help named another port than the one that was served."""
-    assert (verb.LISTEN, verb.MOST) == (exposition.LISTEN, exposition.MOST)
+    assert (verb.LISTEN, verb.MOST) == (exporter.LISTEN, exporter.MOST)

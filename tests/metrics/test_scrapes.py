@@ -19,8 +19,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import kadmin_nb as kn
 from kadmin_nb.admin import lease
-from kadmin_nb.cluster.exposition import serve, text_of
-from kadmin_nb.cluster.scrapes import ClusterCollector
+from kadmin_nb.cluster.exporter import ClusterCollector, serve, text_of
 from kadmin_nb.errors import ConnectionFailed
 from kadmin_nb.frames import schemas
 from tests.dangerous_plans import applied

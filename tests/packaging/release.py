@@ -49,7 +49,7 @@ with kn.local.start() as kafka, kafka.connect() as cluster:
     "delta": """
 import tempfile
 assert kn.open_history(tempfile.mkdtemp()) is not None""",
-    "metrics": "import kadmin_nb.cluster.exposition",
+    "metrics": "import kadmin_nb.cluster.exporter",
     "mcp": "import kadmin_nb.commands.assistant, mcp.server.lowlevel",
     "msk": "import aws_msk_iam_sasl_signer",
     "kerberos": "import gssapi",

@@ -13,8 +13,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin import lease
-from kadmin_nb.cluster.exposition import LARGEST_MOST, serve
-from kadmin_nb.cluster.scrapes import BOUND, ClusterCollector
+from kadmin_nb.cluster.exporter import BOUND, LARGEST_MOST, ClusterCollector, serve
 from kadmin_nb.frames import schemas
 from tests.dangerous_plans import applied
 from tests.hostile_names import HOSTILE
@@ -66,7 +65,7 @@ def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[WSGIServer]:
 
 
 def metrics_now() -> object:
-    """METRICS of a bucket near its limit and throttled, with a measure of the broker's own that differs."""
+    """METRICS of a bucket near its limit and throttled."""
     whose: dict[str, Any] = {"time": datetime.now(UTC), "broker": 1, "user": "board", "client_id": None}
     produced = {"byte-rate": 9e5, "throttle-time": 540.0}
     requested = {"request-time": 45.0, "throttle-time": 0.0}
