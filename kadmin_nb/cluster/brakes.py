@@ -307,7 +307,7 @@ _AT_FIRST = timedelta(seconds=1)
 
 
 def addresses_of(kafka: LiveKafka, requests: Frame, client: tuple[str, str]) -> list[Address]:
-    """The addresses of a client that have a limit of new connections, with the connections that were opened there."""
+    """The addresses of a client with a limit of new connections, and how many of these they opened per second."""
     words = words_of(requests)
     is_own = (words.column("user") == client[0]) & (words.column("client_id") == client[1])
     measures: dict[str, Measure] = {"first": ("min", "time"), "last": ("max", "time"), "own": ("count_true", "is_own")}
