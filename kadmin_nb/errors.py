@@ -268,9 +268,6 @@ class TimedOut(KadminError):
 LOCKED = "LOCKED"
 """Our name of a lease that another holds."""
 
-CONNECTIONS_LIMITED = "CONNECTIONS_LIMITED"
-"""Our name of a connection that is closed for a limit of connections: the broker closes it without a word."""
-
 _CLASS_OF_CODE = {
     "TOPIC_AUTHORIZATION_FAILED": NotAuthorized,
     "GROUP_AUTHORIZATION_FAILED": NotAuthorized,
@@ -285,7 +282,6 @@ _CLASS_OF_CODE = {
     "BROKER_ID_NOT_REGISTERED": NotFound,
     "BROKER_NOT_AVAILABLE": ConnectionFailed,
     "NETWORK_EXCEPTION": ConnectionFailed,
-    CONNECTIONS_LIMITED: ConnectionFailed,
     "UNSUPPORTED_VERSION": Unsupported,
     "REQUEST_TIMED_OUT": TimedOut,
 }

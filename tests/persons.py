@@ -9,12 +9,12 @@ from pathlib import Path
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import CredentialChange
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.secrets import Secret
+from tests.admin.logins import admin_client
 from tests.waiting import eventually
 
 
@@ -27,7 +27,7 @@ def give_password(kafka: LiveKafka, user: str, password: str, mechanism: str = "
 def grant(kafka: LocalKafka, user: str, resource: ResourceType, name: str, operation: AclOperation) -> None:
     """Give a user a right on a resource; brokers may take a moment to know it."""
     with kafka.connect() as admin:
-        java = first_contact.client(admin.settings)
+        java = admin_client(admin.settings)
     whose = (f"User:{user}", "*", operation, AclPermissionType.ALLOW)
     binding = AclBinding(resource, name, ResourcePatternType.LITERAL, *whose)
     java.create_acls([binding])[binding].result()

@@ -26,16 +26,13 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.frame import KafkaBytes
 from kafka.protocol.parser import KafkaProtocol
+from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
 
-from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
-from ..hints import Hint, Verb, sentence
-from ..model.connection_settings import GSSAPI, Settings
+from ..errors import ConnectionFailed, NotFound, Unsupported
+from ..model.connection_settings import Settings
 
 if TYPE_CHECKING:
     from ..model.connection_settings import TokenLogin
-
-
-_FAILED = "SASL_AUTHENTICATION_FAILED"
 
 
 def refuse_without_gssapi() -> None:
@@ -48,42 +45,6 @@ def refuse_without_gssapi() -> None:
             "GSSAPI (Kerberos) needs the package gssapi",
             hint="pip install 'kadmin_nb[kerberos]' builds it, with a compiler and Kerberos (Debian: gcc libkrb5-dev).",
         )
-
-
-def gssapi_login_failure(error: Exception) -> KadminError | None:
-    """The error of a login that can be named; None for any other, a broken connection say."""
-    if isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
-        return AuthenticationFailed(f"the broker does not speak GSSAPI: {error}", code="UNSUPPORTED_SASL_MECHANISM")
-    if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
-        return AuthenticationFailed(
-            f"the broker refuses the ticket: {error}",
-            code=_FAILED,
-            hint="Compare sasl.kerberos.service.name and the broker's host name with its principal.",
-        )
-    if type(error).__module__.partition(".")[0] == "gssapi":
-        return AuthenticationFailed(
-            f"no ticket for the broker: {_reason(error)}",
-            code=_FAILED,
-            hint="klist shows this machine's tickets, kinit gets one; a broker's principal is SERVICE/HOST, with "
-            "its advertised host.",
-        )
-    return None
-
-
-def connection_failure(settings: Settings, error: Exception | None, timeout: float) -> KadminError:
-    """The error of a connection that was not made in time; None is silence."""
-    doctor = sentence("{} checks it step by step.", Verb("doctor", "kn.doctor()"))
-    hint = Hint("A broker without GSSAPI closes the connection.", doctor)
-    if error is None or isinstance(error, kafka.errors.KafkaTimeoutError):
-        text = f"no answer from {settings.bootstrap} within {timeout:g} s"
-        return TimedOut(text, code="REQUEST_TIMED_OUT", hint=hint)
-    text = str(error).removeprefix(f"{type(error).__name__}: ")
-    return ConnectionFailed(f"no connection to {settings.bootstrap}: {text}", code="NETWORK_EXCEPTION", hint=hint)
-
-
-def _reason(error: Any) -> str:
-    """The words of Kerberos itself; those of GSSAPI around them tell nothing."""
-    return "; ".join(error.get_all_statuses(error.min_code, False)) or str(error)
 
 
 LONGEST_THROTTLE = 600.0
@@ -158,6 +119,12 @@ class AnswerParser(KafkaProtocol):  # type: ignore[misc]
         answer = kind.decode(frame)
         if getattr(answer, "throttle_time_ms", 0) > LONGEST_THROTTLE * 1000:
             raise kafka.errors.KafkaProtocolError(f"throttled for {answer.throttle_time_ms} ms")
+        # raised here, as a broker that refuses a login hangs up before the answer has its turn
+        if isinstance(answer, SaslHandshakeResponse) and answer.error_code:
+            named = ", ".join(answer.mechanisms) or "none, as it requires no login"
+            raise kafka.errors.UnsupportedSaslMechanismError(f"the mechanisms of this listener: {named}")
+        if isinstance(answer, SaslAuthenticateResponse) and answer.error_code:
+            raise kafka.errors.SaslAuthenticationFailedError(answer.error_message)
         return number, answer
 
 
@@ -190,13 +157,26 @@ class Connection(KafkaConnection):  # type: ignore[misc]
         if tokens := self.config["sasl_oauth_token_provider"]:
             within = None if timeout_at is None else timeout_at - time.monotonic()
             await _beside(self.net, lambda: tokens.cache.token(within))
+        await super()._sasl_authenticate(timeout_at)
+
+    def data_received(self, data: bytes) -> None:
         try:
-            await super()._sasl_authenticate(timeout_at)
-        except Exception as error:
-            is_kerberos = self.config["sasl_mechanism"] == GSSAPI
-            raise (gssapi_login_failure(error) if is_kerberos else None) or error from None
+            super().data_received(data)
+        except kafka.errors.BrokerResponseError as refusal:
+            if tokens := self.config["sasl_oauth_token_provider"]:
+                tokens.cache.forget()
+            self.close(refusal)
 
     def connection_made(self, transport: Any) -> None:
+        receive = transport._sock_recv
+
+        def received() -> tuple[bytes, Exception | None]:
+            data, error = receive()
+            if data and error:  # the library drops the answer of a broker that hangs up right behind it
+                self.data_received(data)
+            return data, error
+
+        transport._sock_recv = received
         super().connection_made(transport)
         self.parser = AnswerParser(
             client_id=self.config["client_id"], receive_message_max_bytes=self.config["receive_message_max_bytes"]
@@ -242,7 +222,14 @@ def end(net: Loop, connections: Manager) -> None:
 
 
 class Manager(KafkaConnectionManager):  # type: ignore[misc]
-    """The library's manager with our connections, made side by side: one frozen broker does not hold up the others."""
+    """The library's manager with our connections, made side by side: one frozen broker does not hold up the others.
+
+    `failures` has what became of each address that was tried, by its host and port.
+    """
+
+    def __init__(self, net: Loop, **settings: Any) -> None:
+        super().__init__(net, **settings)
+        self.failures: dict[tuple[str, int], BaseException] = {}
 
     def get_connection(self, *args: Any, **options: Any) -> Any:
         """A connection of ours; the library names its own class in its code."""
@@ -275,43 +262,46 @@ class Manager(KafkaConnectionManager):  # type: ignore[misc]
 
     async def _do_bootstrap(self, deadline: float) -> bool:
         """Learn the brokers from the first address that answers; each is tried once."""
-        addresses = [broker.node_id for broker in self.cluster.bootstrap_brokers()]
-        random.shuffle(addresses)
+        brokers = self.cluster.bootstrap_brokers()
+        random.shuffle(brokers)
         within = deadline - time.monotonic()
         try:
-            metadata = await self.first_of(addresses, lambda one: self._metadata_of(one, within), within)
+            metadata = await self.first_of(brokers, lambda one: self._metadata_of(one, within), within)
             self.cluster.update_metadata(metadata)
         finally:
-            for connection in filter(None, [self._conns.pop(address, None) for address in addresses]):
+            for connection in filter(None, [self._conns.pop(broker.node_id, None) for broker in brokers]):
                 connection.close()
         self.cluster.start_refresh_loop()
         return True
 
-    async def _metadata_of(self, address: str, within: float) -> Any:
+    async def _metadata_of(self, broker: Any, within: float) -> Any:
         options = {"pop_on_close": False, "refresh_metadata_on_err": False, "reset_backoff_on_connect": False}
-        connection = self.get_connection(address, timeout_ms=within * 1000, **options)
-        await connection.init_future
-        metadata = await connection.send_request(self.cluster.metadata_request())
-        if not metadata.brokers:
-            raise kafka.errors.KafkaConnectionError(f"{address} knows no brokers")
+        try:
+            connection = self.get_connection(broker.node_id, timeout_ms=within * 1000, **options)
+            await connection.init_future
+            metadata = await connection.send_request(self.cluster.metadata_request())
+            if not metadata.brokers:
+                raise kafka.errors.KafkaConnectionError("it knows no brokers")
+        except Exception as failure:
+            self.failures[broker.host, broker.port] = failure
+            raise
         return metadata
 
 
 LARGEST_ANSWER = 1 << 30
 """Bytes in one answer, above which the connection is closed; a million entities are about 120 MB."""
 
-AT_ONCE = 0.05
-"""Seconds that librdkafka is given to name what is wrong with the settings: it needs no broker for that."""
-
 
 def manager(net: Loop, settings: Settings, timeout: float) -> Manager:
-    """The connections to be; an address that the library cannot read is librdkafka's to name."""
+    """The connections to be."""
     try:
         return Manager(net, **config(settings, timeout))
     except BaseException as exc:
         net.close()
         if isinstance(exc, ValueError):
-            raise_cause(settings, timeout, 0.0, lambda: False)
+            raise ConnectionFailed(
+                f"{settings.bootstrap} is not host:port[,host:port…]", code="INVALID_CONFIG"
+            ) from None
         raise
 
 
@@ -348,7 +338,7 @@ def tls(settings: Settings) -> ssl.SSLContext:
     NotFound
         A file that is not there.
     ConnectionFailed
-        One that cannot be read, in librdkafka's words, which are better than Python's.
+        One that cannot be read.
     """
     pem = settings.pem
     for file in (pem.ca_file, pem.certificate_file, pem.key_file):
@@ -359,18 +349,11 @@ def tls(settings: Settings) -> ssl.SSLContext:
         context.check_hostname = settings.check_hostname
         pem.show_certificate(context)
         return context
-    except (OSError, ValueError):
-        raise_cause(settings, AT_ONCE, 0.0, lambda: False)
-        raise ConnectionFailed(f"{settings.source}: a PEM file cannot be read", code="INVALID_CONFIG") from None
-
-
-def raise_cause(settings: Settings, timeout: float, spent: float, is_reached: Callable[[], bool]) -> None:
-    """Raise the cause that librdkafka, or the source of tokens, tells; nothing where neither knows."""
-    from . import first_contact
-
-    no_token = first_contact.token_failure(settings, timeout - spent)
-    if cause := no_token or first_contact.cause(settings, timeout, spent=spent, is_reached=is_reached):
-        raise cause from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or type(error).__name__
+        raise ConnectionFailed(
+            f"{settings.source}: a PEM file cannot be read, or its password is wrong ({reason})", code="INVALID_CONFIG"
+        ) from None
 
 
 _SPEAKERS = ("kafka.net.connection", "kafka.protocol.parser")

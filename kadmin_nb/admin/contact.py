@@ -1,20 +1,26 @@
-"""One address, step by step: its name, its port, its certificate, TLS. Each step is bounded and raises what failed."""
+"""One address, step by step: its name, its port, its certificate, TLS. Each step is bounded and raises what failed.
+
+`cause` puts them together, for an address that kafka-python cannot use.
+"""
 
 from __future__ import annotations
 
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import kafka.errors
 from cryptography import x509
 
 from .. import web
-from ..errors import ConnectionFailed, KadminError, TimedOut, UsageError
-from ..model.connection_settings import Settings
+from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut, UsageError
+from ..hints import Hint, Verb, sentence
+from ..model.connection_settings import GSSAPI, Settings
 from . import connections
 
 Result = TypeVar("Result")
@@ -92,7 +98,10 @@ def connected(host: str, port: int, timeout: float) -> socket.socket:
         raise ConnectionFailed(
             f"no connection: {error.strerror or error}",
             code="NETWORK_EXCEPTION",
-            hint="Check the port, and that a broker listens on it (listeners, advertised.listeners).",
+            hint=Hint(
+                "Check the port, and that a broker listens on it (listeners, advertised.listeners).",
+                sentence("{} starts a local one.", Verb("local start", "kn.local.start()")),
+            ),
         ) from None
 
 
@@ -190,3 +199,49 @@ def names_of(certificate: x509.Certificate) -> list[str]:
 def days_until_end(certificate: x509.Certificate, now: datetime) -> int:
     """Whole days until a certificate expires; negative after that."""
     return (certificate.not_valid_after_utc - now).days
+
+
+def cause(settings: Settings, failures: Mapping[tuple[str, int], BaseException], timeout: float) -> KadminError:
+    """Why no address can be used, each named with its own cause; one that is not among the failures was silent.
+
+    One that refuses who we are comes first: another would too.
+    """
+    addresses = settings.bootstrap.split(",")
+    tasks = [partial(_cause, settings, address, failures.get(split_address(address)), timeout) for address in addresses]
+    found = [one for one in side_by_side(tasks, timeout + 1.0) if one]
+    found.sort(key=lambda why: (AuthenticationFailed, ConnectionFailed, TimedOut).index(type(why)))
+    return found[0].reworded("; ".join(map(str, found)))
+
+
+def _cause(settings: Settings, address: str, error: BaseException | None, timeout: float) -> KadminError:
+    if isinstance(error, KadminError):
+        return error
+    if isinstance(error, kafka.errors.BrokerResponseError) or (
+        error and not isinstance(error, kafka.errors.KafkaError)
+    ):
+        return AuthenticationFailed(
+            f"{address}: {error}", code="SASL_AUTHENTICATION_FAILED", hint=_login_hint(settings)
+        )
+    try:
+        host, port = split_address(address)
+        ip_addresses(host, port, timeout)
+        tls_session(settings, host, port, timeout) if settings.uses_tls else connected(host, port, timeout).close()
+    except KadminError as failure:
+        return failure.reworded(f"{address}: {failure}")
+    hint = (
+        f"We speak {settings.security_protocol}: is this a broker's port, and which protocol, certificate or login "
+        "does it require? A broker above a limit of connections closes them, too."
+    )
+    if error is None or isinstance(error, kafka.errors.KafkaTimeoutError):
+        return TimedOut(f"no answer from {address} within {timeout:g} s", code="REQUEST_TIMED_OUT", hint=hint)
+    is_strange = isinstance(error, kafka.errors.KafkaProtocolError)
+    what = "answers with something else than the Kafka protocol" if is_strange else "closes the connection"
+    return ConnectionFailed(f"{address} {what}", code="NETWORK_EXCEPTION", hint=hint)
+
+
+def _login_hint(settings: Settings) -> str:
+    if settings.mechanism == GSSAPI:
+        return "klist shows this machine's tickets, kinit gets one; a broker's principal is SERVICE/HOST."
+    if settings.token_login:
+        return f"Compare issuer, audience and scope of the token of {settings.token_login.source} with the broker's."
+    return f"Check user and password in {settings.source}, the mechanism, and whether the listener requires a login."

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from ..errors import TimedOut, printable
-from ..model.connection_settings import Settings
-from . import error_codes, first_contact
+from ..errors import TimedOut, Unsupported, printable
+from ..model.connection_settings import GSSAPI, Settings, TokenLogin
+from . import error_codes
+from .bearer_tokens import tokens_of
 from .compacted_topic import may_pass
 from .ports import LONGEST_TRANSACTION
+
+_QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
+_QUIET_LOGGER.addHandler(logging.NullHandler())
+_QUIET_LOGGER.propagate = False
 
 _CONFIG = {
     "transaction.timeout.ms": int(LONGEST_TRANSACTION * 1000),
@@ -40,15 +46,44 @@ _SLICE = 0.1
 """Seconds in librdkafka, where Ctrl-C is not heard."""
 
 
+def config(settings: Settings) -> dict[str, Any]:
+    """librdkafka's configuration for these settings. Raises Unsupported for GSSAPI, which it does not know."""
+    if settings.mechanism == GSSAPI:
+        raise Unsupported("librdkafka, as Python has it, does not speak GSSAPI")
+    values = {
+        "bootstrap.servers": settings.bootstrap,
+        "client.id": settings.client_id,
+        "security.protocol": settings.security_protocol,
+        "sasl.mechanism": settings.mechanism,
+        "sasl.username": settings.username,
+        "sasl.password": settings.password.reveal() if settings.password else None,
+        "ssl.ca.location": settings.pem.ca_file,
+        "ssl.certificate.location": settings.pem.certificate_file,
+        "ssl.key.location": settings.pem.key_file,
+        "ssl.key.password": settings.pem.password,
+        "ssl.endpoint.identification.algorithm": "https" if settings.check_hostname else "none",
+        "oauth_cb": _token_callback(settings.token_login) if settings.token_login else None,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _token_callback(login: TokenLogin) -> Callable[[str], tuple[str, float, str, dict[str, str]]]:
+    """Gives librdkafka a token whenever it wants one: its text, its end, no name of a principal, its extensions."""
+
+    def fetch(_config: str) -> tuple[str, float, str, dict[str, str]]:
+        token = tokens_of(login).token()
+        return token.text.reveal(), token.expires, "", dict(login.extensions)
+
+    return fetch
+
+
 class FencedWriter:
     """A transactional producer of one topic, whose name is its transactional id; it writes nothing to stderr."""
 
     def __init__(self, settings: Settings, topic: str) -> None:
-        overrides = {"transactional.id": topic, "error_cb": lambda error: None, "logger": first_contact.QUIET_LOGGER}
+        overrides = {"transactional.id": topic, "error_cb": lambda error: None}
         self._topic = topic
-        self._producer = Producer(
-            first_contact.config(settings) | _CONFIG | overrides, logger=first_contact.QUIET_LOGGER
-        )
+        self._producer = Producer(config(settings) | _CONFIG | overrides, logger=_QUIET_LOGGER)
 
     def fence(self, until: float) -> None:
         """End what others have open, and shut them out."""

@@ -15,7 +15,7 @@ import kafka.errors
 from kafka.protocol.admin.cluster import DescribeClusterRequest
 from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
-from ..errors import CONNECTIONS_LIMITED, ConnectionFailed, KadminError, TimedOut, Unsupported
+from ..errors import ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..model.connection_settings import GSSAPI, Settings
 from ..model.figures import seconds
 from . import connections, error_codes
@@ -142,44 +142,19 @@ class Wire:
             raise
 
     def _bootstrap(self, timeout: float) -> None:
-        """Learn the brokers from any address, or raise what stands in the way.
-
-        An address that fails while librdkafka reaches it is tried again: a broker may just be starting. So is one that
-        limits connections, for a while: another may be closed soon.
-        """
-        started = time.monotonic()
-        while (spent := time.monotonic() - started) < timeout:
-            try:
-                if self._knows_brokers(timeout, spent):
-                    return
-            except ConnectionFailed as error:
-                if error.code != CONNECTIONS_LIMITED or spent > min(timeout / 2, _CROWDED):
-                    raise
-            time.sleep(_PAUSE)
-        raise ConnectionFailed(
-            f"{self.settings.bootstrap} answered once, and not again within {seconds(timeout)}",
-            code="NETWORK_EXCEPTION",
-            hint="A broker that limits connections may do so: connection_creation_rate of our ip, for example.",
-        )
-
-    def _knows_brokers(self, timeout: float, spent: float) -> bool:
-        """One attempt; librdkafka is loaded, and asked for the cause, only where it fails or takes its time."""
-        done, started = threading.Event(), time.monotonic()
-        attempt = self._manager.bootstrap_async((timeout - spent) * 1000)
+        """Learn the brokers from any address, or raise what stands in the way."""
+        done = threading.Event()
+        attempt = self._manager.bootstrap_async(timeout * 1000)
         attempt.add_both(lambda _: done.set())
-        by_ticket = self.settings.mechanism == GSSAPI  # librdkafka cannot tell the cause then
-        done.wait(timeout - spent if by_ticket else min(PATIENCE, (timeout - spent) / 2))
-        if not attempt.succeeded():
-            if isinstance(attempt.exception, KadminError):
-                raise attempt.exception from None
-            if isinstance(attempt.exception, kafka.errors.IncompatibleBrokerVersion):
-                # a controller's port answers, and knows no metadata
-                raise error_codes.translated(attempt.exception, "connecting") from None
-            if by_ticket:
-                raise connections.connection_failure(self.settings, attempt.exception, timeout) from None
-            spent += time.monotonic() - started
-            connections.raise_cause(self.settings, timeout, spent, attempt.succeeded)
-        return bool(attempt.succeeded())
+        done.wait(timeout)
+        if attempt.succeeded():
+            return
+        if isinstance(attempt.exception, kafka.errors.IncompatibleBrokerVersion):
+            # a controller's port answers, and knows no metadata
+            raise error_codes.translated(attempt.exception, "connecting") from None
+        from . import contact  # with it come certificates
+
+        raise contact.cause(self.settings, self._manager.failures, timeout) from None
 
     def ask(
         self,
@@ -243,7 +218,7 @@ class Wire:
                 with again:
                     return self._send(request, node, deadline, doing, patience).value()
         except NotSent as exc:
-            raise self._why_not_sent(exc, node, doing) from None
+            raise self._why_not_sent(exc, doing) from None
         except NoAnswerYet:
             raise TimedOut(f"no answer in time while {doing}", code="REQUEST_TIMED_OUT") from None
         except kafka.errors.KafkaError as exc:
@@ -272,7 +247,7 @@ class Wire:
                 with again:
                     return self._send(request, whom, deadline, doing).value()
         except NotSent as exc:
-            raise self._why_not_sent(exc, whom, doing) from None
+            raise self._why_not_sent(exc, doing) from None
         except kafka.errors.IncompatibleBrokerVersion as exc:
             raise error_codes.translated(exc, doing) from None
         except kafka.errors.KafkaError as exc:
@@ -281,34 +256,16 @@ class Wire:
                 code="REQUEST_TIMED_OUT",
             ) from None
 
-    def _why_not_sent(self, exc: NotSent, node: int | None, doing: str) -> KadminError:
-        """The error of a request that never left; librdkafka names what brokers that hang up may have against us."""
+    def _why_not_sent(self, exc: NotSent, doing: str) -> KadminError:
+        """The error of a request that never left."""
         cause = exc.__cause__ or exc
         if isinstance(cause, kafka.errors.UnknownBrokerIdError) and cause.args and self._is_fenced(cause.args[0]):
             text = f"broker {cause.args[0]} is down (registered, and fenced), while {doing}"
             return ConnectionFailed(text, code="BROKER_NOT_AVAILABLE", hint="Start it again, or unregister it.")
-        if isinstance(cause, kafka.errors.KafkaConnectionError) and (limited := self._limited(node, doing)):
-            return limited
-        is_checked = self.settings.pem.certificate_file or self.settings.mechanism not in (None, GSSAPI)
-        if is_checked and isinstance(cause, _HUNG_UP):
-            from . import first_contact
-
-            refused = first_contact.cause(self.settings, PATIENCE)
-            if refused and refused.code in _WHO_WE_ARE:
-                error = refused.reworded(f"{refused}, while {doing}")
-                why = "It was accepted before: has it been revoked or changed? Connect again."
-                error.hint = f"{why} {refused.hint or ''}".strip()
-                return error
-        return error_codes.translated(cause, doing)
-
-    def _limited(self, node: int | None, doing: str) -> KadminError | None:
-        """The error of a broker that closes new connections for a limit; None where it waits for what we say."""
-        from . import first_contact
-
-        brokers = self._manager.cluster.brokers()
-        asked = next((one for one in brokers if node in (None, one.node_id)), None)
-        limited = None if asked is None else first_contact.limit_failure(f"{asked.host}:{asked.port}")
-        return None if limited is None else limited.reworded(f"{limited}, while {doing}")
+        error = error_codes.translated(cause, doing)
+        if isinstance(cause, REFUSALS):
+            error.hint = "It was accepted before: has it been revoked or changed? Connect again."
+        return error
 
     def _is_fenced(self, broker: int) -> bool:
         """True of a broker that is registered and does not serve, as brokers of Kafka 4.0 and later tell."""
@@ -441,13 +398,6 @@ class _UnderWay:
 
 _TOGETHER = 4
 """Requests under way at a time: from five on, the library holds a connection back."""
-
-_PAUSE = 0.05
-_CROWDED = 5.0
-"""Seconds for which a broker is tried again that closes connections for a limit."""
-
-_HUNG_UP = (kafka.errors.KafkaConnectionError, *REFUSALS)
-_WHO_WE_ARE = ("SASL_AUTHENTICATION_FAILED", "SSL_HANDSHAKE_FAILED")
 
 
 def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = False) -> T:

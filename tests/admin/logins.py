@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import javaproperties
+import logging
 
+import javaproperties
+from confluent_kafka.admin import AdminClient
+
+from kadmin_nb.admin import transactions
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed
 from kadmin_nb.local import LocalKafka
@@ -24,6 +28,12 @@ def settings_of(kafka: LocalKafka, user: str = "admin", password: str | None = N
         "source": "the test",
     }
     return Settings(**{"bootstrap": kafka.bootstrap, **given, **changes})  # type: ignore[arg-type]
+
+
+def admin_client(settings: Settings) -> AdminClient:
+    """librdkafka's client of these settings, which writes nothing to stderr."""
+    config = transactions.config(settings) | {"error_cb": lambda error: None}
+    return AdminClient(config, logger=logging.getLogger("kadmin_nb.librdkafka"))
 
 
 def logs_in(settings: Settings) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.errors import Unsupported, UsageError
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Refusal
 from kadmin_nb.model.resources import Resource
+from tests.admin.logins import admin_client
 from tests.client_configs.written_entries import delete_topic
 from tests.double import FakeKafka
 from tests.waiting import eventually
@@ -410,6 +410,6 @@ def test_a_topic_has_its_id_for_as_long_as_it_is_there(broker, topic, make_topic
 def recreate(broker, name: str, make_topics) -> None:
     if isinstance(broker.ports, FakeKafka):
         return broker.ports.recreate_topic(name)
-    delete_topic(first_contact.client(broker.ports.wire.settings), name)
+    delete_topic(admin_client(broker.ports.wire.settings), name)
     make_topics(broker, name)
     return None

@@ -140,8 +140,7 @@ def test_a_mechanism_that_is_not_enabled(capfd):
     with kn.local.start(secure=True, extra={"sasl.enabled.mechanisms": "PLAIN"}) as strict:
         error, took = refused(settings_of(strict, mechanism="SCRAM-SHA-512"))
     assert type(error) is AuthenticationFailed
-    assert "supported mechanisms: PLAIN" in str(error)
-    assert error.hint == "Choose one of the mechanisms that the broker names."  # type: ignore[attr-defined]
+    assert "the mechanisms of this listener: PLAIN" in str(error)
     assert took < SOON
     said_well(error, capfd)
 
@@ -154,9 +153,7 @@ def test_a_login_that_nobody_asked_for(kafka, capfd):
     )
     error, took = refused(settings)
     assert type(error) is AuthenticationFailed
-    assert error.hint == (  # type: ignore[attr-defined]
-        "This listener names none: it requires no login. Is it meant for security.protocol=PLAINTEXT?"
-    )
+    assert "none, as it requires no login" in str(error)
     assert took < SOON
     said_well(error, capfd)
 
@@ -182,7 +179,7 @@ def test_plain_text_to_a_sasl_port(secure_kafka, capfd):
     """`socket disconnected` told me nothing."""
     error, took = refused(Settings(secure_kafka.bootstrap))
     assert (type(error), str(error)) == (ConnectionFailed, f"{secure_kafka.bootstrap} closes the connection")
-    assert error.hint.startswith("We speak PLAINTEXT: does this port require TLS or SASL?")  # type: ignore[attr-defined]
+    assert error.hint.startswith("We speak PLAINTEXT: is this a broker's port, and which protocol")  # type: ignore[attr-defined]
     assert took < SOON
     said_well(error, capfd)
 
@@ -202,7 +199,8 @@ def test_tls_to_a_plain_port(kafka, capfd):
     """TLS to a port without it: Handshake failed EOF occurred in violation of protocol."""
     error, took = refused(Settings(kafka.bootstrap, security_protocol="SSL"))
     assert type(error) is ConnectionFailed
-    assert "PLAINTEXT broker listener?" in str(error)
+    assert "the TLS handshake failed" in str(error)
+    assert "Check that this port speaks TLS" in error.hint  # type: ignore[attr-defined]
     assert took < SOON
     said_well(error, capfd)
 
@@ -226,7 +224,7 @@ def test_a_name_that_does_not_resolve(capfd):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("protocol", "asks"), [("PLAINTEXT", "does it require TLS"), ("SSL", "does it speak TLS")])
+@pytest.mark.parametrize(("protocol", "asks"), [("PLAINTEXT", "which protocol"), ("SSL", "that this port speaks TLS")])
 def test_a_silent_port_is_left_in_time(silent, capfd, protocol, asks):
     """A silent TLS port hung the kernel for ever; then it was asked whether it wants TLS."""
     error, took = refused(Settings(f"127.0.0.1:{silent}", security_protocol=protocol), timeout=1.5)
@@ -276,8 +274,7 @@ def test_every_address_is_named_with_its_cause(silent, closed, capfd):
     error, took = refused(Settings(f"127.0.0.1:{silent},127.0.0.1:{closed}"), timeout=2.0)
     assert type(error) is ConnectionFailed
     assert str(error) == (
-        f"no answer from 127.0.0.1:{silent} within 2 s; "
-        f"127.0.0.1:{closed}: Connect to ipv4#127.0.0.1:{closed} failed: Connection refused"
+        f"127.0.0.1:{closed}: no connection: Connection refused; no answer from 127.0.0.1:{silent} within 2 s"
     )
     assert took < 2 + SOON
     said_well(error, capfd)
@@ -293,7 +290,12 @@ NO_BROKERS = {
         "{address} answers with something else than {protocol}",
     ),
     "zeros": ((b"\0",) * 10, "PLAINTEXT", ConnectionFailed, "{address} answers with something else than {protocol}"),
-    "zeros for TLS": ((b"\0",) * 10, "SSL", ConnectionFailed, "{address} answers with something else than TLS"),
+    "zeros for TLS": (
+        (b"\0",) * 10,
+        "SSL",
+        ConnectionFailed,
+        "{address}: the TLS handshake failed: WRONG_VERSION_NUMBER",
+    ),
 }
 
 
@@ -313,16 +315,4 @@ def test_silence_stays_silence_for_as_long_as_it_is_waited_for(silent, capfd):
     """After ten seconds of silence librdkafka gives up, and we said that the port closes the connection."""
     error, _ = refused(Settings(f"127.0.0.1:{silent}"), timeout=12.0)
     assert (type(error), str(error)) == (TimedOut, f"no answer from 127.0.0.1:{silent} within 12 s")
-    said_well(error, capfd)
-
-
-@pytest.mark.parametrize("linger", ["at once", "by a reset"])
-def test_a_plain_port_is_named_however_it_breaks_the_handshake_off(speaking, capfd, linger):
-    """On a busy machine the error did not say that the port had no TLS: librdkafka says so in some lines only."""
-    port = speaking(close=linger)
-    error, took = refused(Settings(f"127.0.0.1:{port}", security_protocol="SSL"))
-    assert str(error) == (
-        f"127.0.0.1:{port}: the TLS handshake was broken off: connecting to a PLAINTEXT broker listener?"
-    )
-    assert took < SOON
     said_well(error, capfd)

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 )
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact, topics
+from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import ConfigOperation, CredentialChange
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.cluster import permissions
@@ -34,6 +34,7 @@ from kadmin_nb.plans.kinds import remedy
 from kadmin_nb.secrets import Secret
 from kadmin_nb.state.taking import snapshot_of
 from kadmin_nb.usage.request_log import sizes_of
+from tests.admin.logins import admin_client
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.secure
@@ -46,7 +47,7 @@ ALICE = Entity.parse("user=alice")
 @pytest.fixture(scope="module")
 def java(admin, login) -> AdminClient:
     """The super user's other client, for topics and ACLs."""
-    client = first_contact.client(login())
+    client = admin_client(login())
     for future in client.create_topics([NewTopic("seen", 1, 1), NewTopic("hidden", 1, 1)]).values():
         future.result()
     eventually(lambda: {SEEN.name, HIDDEN.name} <= set(admin.topics()), True)

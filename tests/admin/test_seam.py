@@ -15,6 +15,7 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.sasl.scram import ScramClient
 from kafka.net.selector import NetworkSelector
+from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
 from kafka.protocol.admin.configs import DescribeConfigsResponse
 from kafka.protocol.api_header import RequestHeader
@@ -65,6 +66,7 @@ MEMBERS = {
         KafkaConnectionManager,
         ["_do_bootstrap", "connection_delay"],
     ),
+    "what came before the end of a connection is read": (KafkaTCPTransport, ["_sock_recv"]),
     "a connection says when it is ready, and sends": (KafkaConnection, ["init_future", "send_request", "pause"]),
     "our parser takes the place of the library's when a connection is made": (KafkaConnection, ["connection_made"]),
     "the parser hands over bytes, and knows the largest answer": (
@@ -114,7 +116,9 @@ def test_a_connection_reads_with_our_parser():
     try:
         connection = manager.get_connection("bootstrap-0")
         assert type(connection) is Connection
-        connection.connection_made(SimpleNamespace(get_protocol=lambda: connection, resume_reading=lambda: None))
+        connection.connection_made(
+            SimpleNamespace(get_protocol=lambda: connection, resume_reading=lambda: None, _sock_recv=None)
+        )
         assert type(connection.parser) is AnswerParser
         assert not connection.parser.in_flight_requests
         connection.transport = None

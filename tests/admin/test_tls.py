@@ -136,7 +136,7 @@ def test_an_authority_that_we_do_not_trust(good, tmp_path, capfd):
     stranger = Authority.in_(tmp_path / "theirs", "their ca")
     said = refused({**good, "ca_file": stranger.file}, capfd)
     assert said.startswith("SSL_HANDSHAKE_FAILED: ")
-    assert "certificate verify failed" in said
+    assert "the certificate is refused" in said
 
 
 def test_a_certificate_for_another_host(good, tls_kafka, capfd):
@@ -144,7 +144,7 @@ def test_a_certificate_for_another_host(good, tls_kafka, capfd):
     port = str(good["bootstrap"]).rpartition(":")[2]
     said = refused({**good, "bootstrap": f"localhost:{port}"}, capfd)
     assert said.startswith("SSL_HANDSHAKE_FAILED: ")
-    assert "names this host" in said
+    assert "Hostname mismatch" in said
 
 
 def test_a_certificate_for_another_host_may_be_allowed(good):
@@ -158,7 +158,7 @@ def test_plain_text_to_a_tls_port(good, capfd):
     said = refused({"bootstrap": good["bootstrap"]}, capfd)
     assert said.startswith("NETWORK_EXCEPTION: ")
     assert said.partition("Hint: ")[0].rstrip().endswith("closes the connection")
-    assert "We speak PLAINTEXT: does this port require TLS or SASL?" in said
+    assert "We speak PLAINTEXT: is this a broker's port, and which protocol" in said
 
 
 def test_no_certificate_where_one_is_wanted(good, capfd):

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 )
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact
+from kadmin_nb.admin import transactions
 from kadmin_nb.client_configs import follower
 from kadmin_nb.client_configs.follower import ConfigReader
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
@@ -323,7 +323,7 @@ def test_a_forbidden_topic_is_said_once_and_followed_once_it_is_allowed(secure_k
     user = unique("user")
     let_in(secure_kafka, user)
     with secure_kafka.connect() as as_admin, secure_kafka.connect(user) as as_user:
-        admin, config = (first_contact.config(cluster.settings) for cluster in (as_admin, as_user))
+        admin, config = (transactions.config(cluster.settings) for cluster in (as_admin, as_user))
     make_config_topics(AdminClient(admin))
     revision = write_entry(admin, user, None, "acks", "1")
     with DynamicProducer(config | REFRESH) as producer:

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 )
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact
+from kadmin_nb.admin import transactions
 from kadmin_nb.admin.compacted_topic import configs_on
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.client_configs.setup import SETTINGS
@@ -51,7 +51,7 @@ def admin(kafka: LocalKafka) -> Iterator[kn.Cluster]:
 
 
 def librdkafka(cluster: kn.Cluster) -> dict[str, str]:
-    return first_contact.config(cluster.settings)
+    return transactions.config(cluster.settings)
 
 
 @pytest.fixture(autouse=True)

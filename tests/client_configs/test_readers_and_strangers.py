@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model import rights
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
+from tests.admin.logins import admin_client
 from tests.persons import let_in
 from tests.waiting import eventually
 
@@ -30,7 +30,7 @@ def admin(secure_kafka: LocalKafka) -> Iterator[kn.Cluster]:
 def person(secure_kafka: LocalKafka, admin: kn.Cluster, unique) -> Iterator[tuple[kn.Cluster, Give]]:
     """Somebody without rights, and what gives one on the topic."""
     name = unique("person")
-    login, java = let_in(secure_kafka, name), first_contact.client(admin.settings)
+    login, java = let_in(secure_kafka, name), admin_client(admin.settings)
 
     def give(operation: AclOperation) -> None:
         whose = (ResourcePatternType.LITERAL, f"User:{name}", "*", operation, AclPermissionType.ALLOW)
@@ -127,7 +127,7 @@ def test_what_may_not_be_seen_is_told_beside_one_key(person, admin, alice):
 
 def grant_reading_of_quotas(cluster: kn.Cluster, admin: kn.Cluster) -> None:
     """Let this login describe the configs of the cluster."""
-    java = first_contact.client(admin.settings)  # its requests end with it
+    java = admin_client(admin.settings)  # its requests end with it
     whose = (ResourcePatternType.LITERAL, f"User:{cluster.settings.username}", "*")
     bindings = [
         AclBinding(ResourceType.BROKER, "kafka-cluster", *whose, operation, AclPermissionType.ALLOW)

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
-from kadmin_nb.admin import compacted_topic, first_contact
+from kadmin_nb.admin import compacted_topic
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import Invalid
@@ -18,6 +18,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schema_metadata import mark
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
+from tests.admin.logins import admin_client
 from tests.client_configs.conftest import ALICE, APP, codes
 from tests.client_configs.written_entries import delete_topic
 from tests.waiting import eventually
@@ -27,13 +28,13 @@ pytestmark = pytest.mark.broker
 
 def make(admin, name: str, *, partitions: int = 1, **configs: str) -> None:
     new = NewTopic(name, partitions, config={key.replace("_", "."): value for key, value in configs.items()})
-    client = first_contact.client(admin.wire.settings)
+    client = admin_client(admin.wire.settings)
     client.create_topics([new])[name].result(20)
     eventually(lambda: name in client.list_topics(timeout=10).topics, True)
 
 
 def delete(admin) -> None:
-    client = first_contact.client(admin.wire.settings)
+    client = admin_client(admin.wire.settings)
     client.delete_topics([admin.topic])[admin.topic].result(20)
 
 

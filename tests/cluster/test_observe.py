@@ -15,13 +15,13 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.cluster import observation
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.resources import Resource
+from tests.admin.logins import admin_client
 from tests.logged_requests import requests_of
 from tests.persons import give_password
 from tests.waiting import eventually
@@ -275,7 +275,7 @@ def test_without_the_right_nothing_is_sent(secure_kafka):
         eventually(lambda: refusal(secure_kafka), kn.NotAuthorized)
         may_look = (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "User:onlooker", "*")
         acl = AclBinding(*may_look, AclOperation.DESCRIBE_CONFIGS, AclPermissionType.ALLOW)
-        client = first_contact.client(admin.settings)
+        client = admin_client(admin.settings)
         client.create_acls([acl])[acl].result()
         eventually(lambda: refusal(secure_kafka), kn.PlanRefused)
         assert level(admin) == "WARN"

@@ -19,12 +19,12 @@ from confluent_kafka.admin import (
 )
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
 from kadmin_nb.state import taking
 from kadmin_nb.state.snapshot_kinds import SCOPES
+from tests.admin.logins import admin_client
 from tests.command_result import CommandResult
 from tests.persons import let_in
 from tests.waiting import eventually
@@ -227,7 +227,7 @@ def person(secure_kafka: LocalKafka, unique) -> Iterator[tuple[kn.Cluster, Calla
 
     def give(*operations: AclOperation) -> None:
         with secure_kafka.connect() as admin:
-            java = first_contact.client(admin.settings)
+            java = admin_client(admin.settings)
             for operation in operations:
                 whose = (ResourcePatternType.LITERAL, f"User:{name}", "*", operation, AclPermissionType.ALLOW)
                 for future in java.create_acls([AclBinding(ResourceType.BROKER, "kafka-cluster", *whose)]).values():
@@ -251,7 +251,7 @@ def test_forbidden_client_configs_are_named_where_there_are_some(person, secure_
         stage.plan().apply().raise_for_errors()
         of_all = ("User:*", None, AclOperation.ANY, AclPermissionType.ANY)  # client-configs init lets everybody read
         topic = AclBindingFilter(ResourceType.TOPIC, CONFIGS_TOPIC, ResourcePatternType.LITERAL, *of_all)
-        java = first_contact.client(admin.settings)  # its requests end with it
+        java = admin_client(admin.settings)  # its requests end with it
         for future in java.delete_acls([topic]).values():
             future.result()
     eventually(lambda: len(cluster.snapshot(["quotas", "client-configs"]).unread), 1)  # each broker knows of the topic

@@ -18,13 +18,12 @@ from confluent_kafka.admin import (
 )
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.connection_settings import Settings
-from tests.admin.logins import settings_of
+from tests.admin.logins import admin_client, settings_of
 from tests.hostile_names import HOSTILE
 from tests.persons import let_in
 
@@ -176,6 +175,6 @@ def _with_acls(settings: Settings, kafka: kn.LocalKafka, user: str, *principals:
 def _allow(settings: Settings, principal: str, operation: AclOperation) -> None:
     literal, allow = ResourcePatternType.LITERAL, AclPermissionType.ALLOW
     acl = AclBinding(ResourceType.BROKER, "kafka-cluster", literal, principal, "*", operation, allow)
-    client = first_contact.client(settings)
+    client = admin_client(settings)
     for future in client.create_acls([acl]).values():
         future.result()

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin import bearer_tokens, connections
+from kadmin_nb.admin import bearer_tokens
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut, Unsupported, UsageError
 from kadmin_nb.model.connection_settings import TokenEndpoint, TokenFile
 from kadmin_nb.profiles import settings_for
@@ -52,7 +52,6 @@ def test_client_credentials_over_tls(secure_kafka, certificate, monkeypatch):
         properties["sasl.login.callback.handler.class"] = f"{KAFKA}.OAuthBearerLoginCallbackHandler"
         with kn.connect(secure_kafka.bootstrap, properties=properties) as cluster:
             assert [broker.id for broker in cluster.port.brokers()] == [1]
-            connections.raise_cause(cluster.port.wire.settings, 5.0, 0.0, lambda: False)
         assert kn.doctor(secure_kafka.bootstrap, properties=properties).ok
     asked = ("quota-admin:" + CANARY, {"grant_type": "client_credentials", "scope": "kafka.admin"})
     assert server.requests == [asked]
@@ -132,7 +131,7 @@ def test_a_certificate_that_we_do_not_trust(certificate):
         token_server((200, {"access_token": jws()}), certificate) as server,
         pytest.raises(ConnectionFailed, match=r"no token of https://localhost.*self-signed certificate") as caught,
     ):
-        connections.raise_cause(settings_for("127.0.0.1:1", oauth(server.url)), 5.0, 0.0, lambda: False)
+        bearer_tokens.tokens_of(login_of(oauth(server.url))).token()
     assert server.requests == []
     assert "certificate" in caught.value.hint
 
@@ -147,7 +146,7 @@ def test_a_file_without_a_good_token(tmp_path, content, words):
     file = tmp_path / "token"
     file.write_text(content)
     with pytest.raises(AuthenticationFailed, match=words) as caught:
-        connections.raise_cause(settings_for("127.0.0.1:1", oauth(file.as_uri())), 5.0, 0.0, lambda: False)
+        bearer_tokens.tokens_of(login_of(oauth(file.as_uri()))).token()
     assert "root:x" not in "".join(caught.value.lines())
 
 

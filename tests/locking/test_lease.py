@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import Producer
 
 import kadmin_nb as kn
-from kadmin_nb.admin import connections, lease, transactions
+from kadmin_nb.admin import lease, transactions
 from kadmin_nb.admin.lease import KEY, LeaseLog
 from kadmin_nb.admin.wire import ALTER_TIMEOUT
 from kadmin_nb.client_configs.kafka import LiveKafka
@@ -27,6 +27,7 @@ from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.journal import Journal
 from kadmin_nb.processes import Process
 from kadmin_nb.secrets import Secret
+from tests.admin.logins import logs_in
 from tests.persons import give_password
 from tests.waiting import eventually, state_of_process
 
@@ -448,19 +449,12 @@ def test_without_rights_it_says_so_and_goes_on(secure_kafka, unique):
         username="alice",
         password=Secret("secret"),
     )
-    eventually(lambda: _reaches(login), True)
+    eventually(lambda: logs_in(login), True)
     with contextlib.closing(LiveKafka(login)) as reached:
         held = reached.lease("the-plan", "alice")
         assert held.note == "not locked (no right on __kadmin_nb_lease); run `plan verify` afterwards"
         held.renew()
         held.release()
-
-
-def _reaches(login: Settings) -> bool:
-    with contextlib.suppress(kn.KadminError):
-        connections.raise_cause(login, 5.0, 0.0, lambda: False)
-        return True
-    return False
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pytest
 from confluent_kafka.admin import AclOperation, NewTopic, ResourceType
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact
 from kadmin_nb.cluster import permissions
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
@@ -22,6 +21,7 @@ from kadmin_nb.plans.approval import approval_of, approved, author
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.plan import with_note
 from kadmin_nb.plans.plan_file import PlanHead
+from tests.admin.logins import admin_client
 from tests.double import FakeKafka
 from tests.persons import grant, let_in
 from tests.plans.plan_rows import rows
@@ -215,7 +215,7 @@ def three(secure_kafka: LocalKafka, unique) -> ThreePersons:
     logins = [let_in(secure_kafka, name) for name in names]
     topic = unique("orders")
     with secure_kafka.connect() as admin:
-        java = first_contact.client(admin.settings)
+        java = admin_client(admin.settings)
         java.create_topics([NewTopic(topic, 1, 1)])[topic].result()
     for name, operation in ((names[0], AclOperation.DESCRIBE_CONFIGS), (names[2], AclOperation.ALTER_CONFIGS)):
         grant(secure_kafka, name, ResourceType.BROKER, "kafka-cluster", operation)

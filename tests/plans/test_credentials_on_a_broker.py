@@ -17,9 +17,9 @@ from confluent_kafka.admin import (
 )
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
+from tests.admin.logins import admin_client
 from tests.command_result import CommandResult
 from tests.persons import let_in
 from tests.plans.plan_rows import rows
@@ -234,7 +234,7 @@ def trainee(
     """A user without rights, and what gives one."""
     name = unique("trainee")
     login = let_in(secure_kafka, name)
-    java = first_contact.client(admin.settings)
+    java = admin_client(admin.settings)
 
     def give(operation: AclOperation) -> None:
         who = (ResourcePatternType.LITERAL, f"User:{name}", "*", operation, AclPermissionType.ALLOW)

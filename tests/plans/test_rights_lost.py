@@ -18,10 +18,10 @@ from confluent_kafka.admin import (
 )
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.plans.journal.store import journals
 from kadmin_nb.plans.plan import Plan
+from tests.admin.logins import admin_client
 from tests.persons import give_password
 from tests.plans.plan_rows import rows
 from tests.waiting import eventually
@@ -90,7 +90,7 @@ def _reaches(kafka: LocalKafka, user: str) -> bool:
 @pytest.fixture
 def rights(secure_kafka: LocalKafka, editing: kn.Cluster, user: str) -> Rights:
     with secure_kafka.connect() as admin:
-        java = first_contact.client(admin.settings)
+        java = admin_client(admin.settings)
     rights = Rights(java, editing, user)
     rights.give(AclOperation.DESCRIBE_CONFIGS)
     rights.give()

@@ -13,7 +13,6 @@ from confluent_kafka.admin import NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb import paths
-from kadmin_nb.admin import first_contact
 from kadmin_nb.commands import kafka_tool
 from kadmin_nb.commands.answer_formats import as_csv
 from kadmin_nb.frames import schemas
@@ -23,6 +22,7 @@ from kadmin_nb.kafka_commands.client_quotas import in_braces
 from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.outcomes import Outcomes
+from tests.admin.logins import admin_client
 from tests.hostile_names import HOSTILE
 from tests.persons import let_in
 from tests.plans.kafka_tool import Tool
@@ -691,7 +691,7 @@ def test_a_topic_that_one_may_not_see_is_told_as_one_that_does_not_exist(kadmin,
     """*The topic doesn't exist*: it does, and Kafka's own tool says that, too, to who may not see it."""
     hidden, missing = unique("hidden"), unique("missing")
     with secure_kafka.connect() as admin:
-        client = first_contact.client(admin.settings)
+        client = admin_client(admin.settings)
         client.create_topics([NewTopic(hidden, 1, 1)], operation_timeout=30)[hidden].result()
     properties = let_in(secure_kafka, unique("blind"))
     for name in (hidden, missing):
