@@ -71,7 +71,7 @@ def _figures(browser: Any, lab: Any, rows: int) -> Figures:
 
 def _config_figures(browser: Any, lab: Any) -> Figures:
     """The figures of a config editor over some topics with all their keys."""
-    page, notebook, sizes = _opened(browser, lab, [_CONFIGS, f"frame = configs({TOPICS})", "edit_configs(frame)"])
+    page, notebook, sizes = _opened(browser, lab, [_CONFIGS, f"frame = configs({TOPICS})", "editor_of(frame)"])
     figures = {"first rows": statistics.median(_first_rows(page, notebook) for _ in range(5))}
     sizes.clear()
     figures["edit"] = statistics.median(_edit(page, "7d") for _ in range(9))
@@ -83,13 +83,18 @@ def _config_figures(browser: Any, lab: Any) -> Figures:
 
 _CONFIGS = """
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.widgets import edit_configs
+from kadmin_nb.plans.stage import Stage
+from kadmin_nb.widgets.config_sheet import ConfigTable
+from kadmin_nb.widgets.editor import ConfigEditor
 from tests.widgets.configs_of_double import kafka_with
 
 def configs(topics):
     names = [f"topic=t{n:03}" for n in range(topics)]
     kafka = kafka_with({(name, "retention.ms"): "86400000" for name in names})
-    return kafka.configs.describe([Resource.parse(name) for name in names], documentation=True)
+    return ConfigTable.read(kafka, [Resource.parse(name) for name in names])
+
+def editor_of(table):
+    return ConfigEditor(lambda: table, Stage(None))
 """
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..errors import KadminError, Unsupported, printable, printable_lines
+from ..errors import Unsupported, printable_lines
 
 try:
     import anywidget
@@ -14,21 +14,16 @@ try:
 except ImportError:
     raise Unsupported("ipywidgets is not installed", hint="pip install 'kadmin_nb[widgets]'.") from None
 
-from ..frames.blocks import Block
+from ..frames.blocks import NOTEBOOK, Block, Page
 from ..frames.markup import document
 from ..version import OLDEST_WIDGETS
 from .grid import in_order, source
-from .messages import LARGEST
 
 if int(ipywidgets.__version__.partition(".")[0]) < OLDEST_WIDGETS:
     raise Unsupported(
         f"widgets need ipywidgets {OLDEST_WIDGETS}, and this is {ipywidgets.__version__}",
         hint="pip install 'kadmin_nb[widgets]'; lines do the same without widgets.",
     )
-
-if TYPE_CHECKING:
-    from ..plans.formats import PlanText
-    from ..plans.plan import Plan
 
 
 def button(label: str, act: Callable[[], None], *, style: str = "", hint: str = "") -> Any:
@@ -55,15 +50,6 @@ def text(
     return made
 
 
-def choice(options: list[tuple[str, Any]], act: Callable[[Any], None] | None = None, *, label: str) -> Any:
-    """A choice of labelled values, with its own label beside it: without one a screen reader calls it nothing."""
-    made = in_order(ipywidgets.Dropdown(options=options, description=label, style={"description_width": "initial"}))
-    made.layout.width = "auto"
-    if act is not None:
-        made.observe(lambda change: act(change["new"]), "value")
-    return made
-
-
 def paragraphs(*blocks: Block) -> Any:
     """Titles, sentences and tables."""
     made = ipywidgets.HTML()
@@ -71,14 +57,9 @@ def paragraphs(*blocks: Block) -> Any:
     return made
 
 
-def rewrite(place: Any, *blocks: Block) -> None:
+def rewrite(place: Any, *blocks: Block, page: Page = NOTEBOOK) -> None:
     """Other titles, sentences and tables into `paragraphs`."""
-    place.value = document(*blocks) if blocks else ""
-
-
-def rewrite_failed(place: Any, exc: Exception) -> None:
-    """An error, in a line, into `paragraphs`."""
-    rewrite(place, exc.in_one_line() if isinstance(exc, KadminError) else printable(f"{type(exc).__name__}: {exc}"))
+    place.value = document(*blocks, page=page) if blocks else ""
 
 
 def style(text: str) -> Any:
@@ -140,22 +121,6 @@ class Choices:
             self._act(value)
 
 
-class CopyBox(anywidget.AnyWidget):
-    """A text with a button that copies it; nothing is there while the text is empty."""
-
-    _esm = source("copy.js")
-    _css = source("copy.css")
-    label = traitlets.Unicode().tag(sync=True)
-    text = traitlets.Unicode().tag(sync=True)
-
-    def show(self, text: str, label: str, rest: str = "") -> None:
-        """Show a text; of one that is larger than a message may be its first lines, and `rest` says who has all."""
-        first = text.encode()[:LARGEST].decode(errors="ignore")
-        first = text if first == text else first.rpartition("\n")[0] + "\n"
-        missing = text.count("\n") - first.count("\n")
-        self.label, self.text = label, first + (f"# … and {missing:,} more lines: {rest}\n" if missing else "")
-
-
 class StatusLine(anywidget.AnyWidget):
     """Lines of text; those that are not `ok` look like an error."""
 
@@ -198,25 +163,3 @@ class Confirmations:
         """Fill the field of a key."""
         self.add([key])
         self._fields[key].value = text
-
-
-_FORMATS = {"cell": "to_cell", "kafka-configs.sh": "to_kafka_configs", "Markdown": "to_markdown"}
-"""The method of a plan that gives each format."""
-
-
-class PlanCopies:
-    """The choice of a format, and the text."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self.box = CopyBox()
-        self.choice = choice([("…", ""), *((name, name) for name in _FORMATS)], self._copy, label="copy as")
-        self.widget = column(self.choice, self.box)
-
-    def _copy(self, name: str) -> None:
-        if not name:
-            self.box.show("", "")
-            return
-        method = _FORMATS[name]
-        text: PlanText = getattr(self._plan, method)()
-        self.box.show(text.shown, f"the plan as {name}", f"plan.{method}() has all of it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,10 +13,11 @@ import anywidget
 import traitlets
 from msgspec import structs
 
-from ..errors import KadminError, UsageError, printable
+from ..errors import KadminError, printable
 from . import messages
-from .messages import filled_down, page_message, pasted, selected, short_key
-from .sheet import CellText, Result, Sheet
+from .messages import page_message, pasted, selected, short_key
+from .sheet import CellText, Result
+from .staged_sheet import AnySheet
 
 PAGE_ROWS = 100
 """Rows of one page that a view asks for."""
@@ -48,7 +49,7 @@ def in_order(widget: Any) -> Any:
 
 
 class Grid(anywidget.AnyWidget):
-    """A table that is scrolled, sorted, selected, edited, copied and pasted; what that means is the sheet's business.
+    """A table that is scrolled, selected, edited, copied and pasted; what that means is the sheet's business.
 
     Messages of the browser come on a thread of their own. Answers go to the view that asked; after a change every view
     gets the rows that it shows.
@@ -64,7 +65,7 @@ class Grid(anywidget.AnyWidget):
     formula: traitlets.List[str] = traitlets.List().tag(sync=True)
     """The chosen cell in words, two lines at most; none where a table has no such lines."""
 
-    def __init__(self, sheet: Sheet, *, height: int = HEIGHT) -> None:
+    def __init__(self, sheet: AnySheet, *, height: int = HEIGHT) -> None:
         self._sheet, self._guard = sheet, threading.RLock()
         self._windows: dict[str, messages.Window] = {}
         self._epoch = 0
@@ -74,18 +75,6 @@ class Grid(anywidget.AnyWidget):
         super().__init__(columns=columns, label=sheet.label, legend=sheet.legend, height=height, first_page=page)
         in_order(self).on_msg(self._received)
         sheet.watch(self.refresh)
-
-    def arrange(self, **changes: Any) -> None:
-        """Sort or filter: fields of an `Arrangement`.
-
-        Raises
-        ------
-        UsageError
-            As of `Sheet.arrange`.
-        """
-        with self._guard:
-            self._sheet.arrange(replace(self._sheet.arrangement, **changes))
-        self.refresh()
 
     @property
     def is_seen(self) -> bool:
@@ -131,10 +120,6 @@ class Grid(anywidget.AnyWidget):
             case messages.Window():
                 self._keep(message)
                 self._answer(message)
-            case messages.Sort():
-                if message.column and message.column not in {c.name for c in sheet.columns if c.is_sortable}:
-                    raise UsageError(f"rows cannot be sorted by {message.column}")
-                self.arrange(column=message.column or None, descending=message.descending)
             case messages.Focus():
                 self.focused(self._with_whole_key(message).key, message.column)
             case messages.Why():
@@ -145,8 +130,6 @@ class Grid(anywidget.AnyWidget):
                 self.notify(sheet.edit([*map(self._with_whole_key, message.cells)]))
             case messages.Block():
                 self.notify(sheet.edit(pasted(sheet, self._with_whole_key(message))))
-            case messages.Fill():
-                self.notify(sheet.edit(filled_down(sheet, self._with_whole_key(message))))
             case messages.Undo() | messages.Redo():
                 self.notify(sheet.undo() if isinstance(message, messages.Undo) else sheet.redo())
 

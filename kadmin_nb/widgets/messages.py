@@ -12,11 +12,12 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct
 
 from .. import documents
 from ..errors import UsageError, printable
-from .sheet import LONGEST_CELL, MOST_CELLS, CellEditor, CellText, ColumnName, Page, Position, Sheet
+from .sheet import LONGEST_CELL, MOST_CELLS, CellEditor, CellText, ColumnName, Page, Position
+from .staged_sheet import AnySheet
 
 LONGEST_MESSAGE = 1_000_000
 """Characters of all texts of one message."""
@@ -46,13 +47,6 @@ class Window(Sent, frozen=True):
 
     first: Position
     count: Annotated[int, Meta(ge=0, le=500)]
-
-
-class Sort(Sent, frozen=True):
-    """Sort by a column; an empty one is the sheet's own order."""
-
-    column: ColumnName
-    descending: bool
 
 
 class Edit(Sent, frozen=True):
@@ -93,10 +87,6 @@ class Block(Cells, frozen=True):
     text: Text
 
 
-class Fill(Cells, frozen=True):
-    """The first row of these cells is to be repeated in the rows below it."""
-
-
 class Discard(Cells, frozen=True):
     """What is staged in these cells is to be discarded."""
 
@@ -113,8 +103,7 @@ class Redo(Sent, frozen=True):
     """Do it again."""
 
 
-Change = Edit | Block | Fill | Discard | Undo | Redo
-Message = Hello | Bye | Window | Sort | Focus | Why | Change
+Message = Hello | Bye | Window | Focus | Why | Edit | Block | Discard | Undo | Redo
 
 
 def read_message(content: object) -> Message:
@@ -136,7 +125,7 @@ def read_message(content: object) -> Message:
 # -- blocks of cells
 
 
-def pasted(sheet: Sheet, block: Block) -> list[CellText]:
+def pasted(sheet: AnySheet, block: Block) -> list[CellText]:
     """The cells that a pasted block goes into: from its first cell on, or, of one text, every selected cell.
 
     Raises
@@ -156,23 +145,7 @@ def pasted(sheet: Sheet, block: Block) -> list[CellText]:
     return _cells(sheet, block, rows)
 
 
-def filled_down(sheet: Sheet, fill: Fill) -> list[CellText]:
-    """The cells of a selection, with the texts of its first row.
-
-    Raises
-    ------
-    UsageError
-        It has one row only, or is not there any more.
-    """
-    if fill.rows < 2:
-        raise UsageError("nothing to fill", hint="Select the cell to repeat and those below it.")
-    cells = selected(sheet, fill)
-    first = [column.name for column in sheet.columns].index(fill.column)
-    texts = [column[0] for column in sheet.page(fill.position, 1).cells[first : first + fill.columns]]
-    return [structs.replace(cell, text=texts[n % fill.columns]) for n, cell in enumerate(cells)]
-
-
-def selected(sheet: Sheet, selection: Cells) -> list[CellText]:
+def selected(sheet: AnySheet, selection: Cells) -> list[CellText]:
     """The cells of a selection, with empty texts.
 
     Raises
@@ -190,7 +163,7 @@ def rows_of(text: str) -> list[list[str]]:
     return [row + [""] * (widest - len(row)) for row in rows]
 
 
-def _cells(sheet: Sheet, place: Cells, rows: Sequence[Sequence[str]]) -> list[CellText]:
+def _cells(sheet: AnySheet, place: Cells, rows: Sequence[Sequence[str]]) -> list[CellText]:
     """The cells from a place on that these texts go into."""
     names = [known.name for known in sheet.columns]
     if place.column not in names:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
 import sys
-import threading
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
+
 from .. import databricks
 from ..frames.answer import Tabular
-from ..frames.blocks import NOTEBOOK
+from ..frames.blocks import NOTEBOOK, Block, Folded, Listing, Page
+from ..frames.views import counted_nouns
+from ..plans.stage import Stage
 
 REMARK = "As it was when the cell ran; run the cell again to use it."
 
@@ -39,9 +41,6 @@ def static_html(table: str, static_id: str, is_live: bool) -> str:
 class Panel(Tabular):
     """Shows a widget in a browser, with the table beside it that stands for it once the kernel is gone."""
 
-    page = NOTEBOOK
-    """The page that the table is for."""
-
     @abstractmethod
     def build(self) -> Any:
         """The widget, made when it is first shown."""
@@ -49,7 +48,7 @@ class Panel(Tabular):
     @cached_property
     def static_id(self) -> str:
         """The name of its static table, the same in each run that shows the same."""
-        return hashlib.sha256(self.as_html(self.page).encode()).hexdigest()[:16]
+        return hashlib.sha256(self.as_html().encode()).hexdigest()[:16]
 
     @cached_property
     def widget(self) -> Any:
@@ -72,12 +71,12 @@ class Panel(Tabular):
     def _ipython_display_(self) -> None:
         """A table for whoever reads the notebook later, and over it the widget, where there is a browser."""
         if shell() is None or getattr(shell(), "kernel", None) is None:
-            print(self.as_text(self.page))
+            print(self.as_text())
             return
         is_live = has_front_end()
         widget = self._displayed if is_live else None
-        html = static_html(self.as_html(self.page), self.static_id, is_live)
-        publish({"text/plain": self.as_text(self.page), "text/html": html})
+        html = static_html(self.as_html(), self.static_id, is_live)
+        publish({"text/plain": self.as_text(), "text/html": html})
         if widget is not None:
             publish({**_bundle(widget), "text/plain": ""})
 
@@ -86,6 +85,41 @@ def _bundle(widget: Any) -> dict[str, Any]:
     """The output that a browser shows the widget for."""
     bundle = widget._repr_mimebundle_()
     return dict(bundle[0] if isinstance(bundle, tuple) else bundle)
+
+
+class StagingPanel(Panel):
+    """An answer whose lines that make a change have a button that stages it; the rest of it stands around them."""
+
+    def __init__(self, shown: Tabular, stage: Stage) -> None:
+        self._shown, self._stage = shown, stage
+
+    def to_arrow(self) -> pa.Table:
+        return self._shown.to_arrow()
+
+    def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return self._shown._blocks(page)
+
+    def build(self) -> Any:
+        from . import controls
+
+        return controls.column(*map(self._part, self._blocks()))
+
+    def _part(self, block: Block) -> Any:
+        """A block, and beside lines that make a change the button."""
+        from . import controls
+
+        if isinstance(block, Folded):
+            return controls.folded(block.title, controls.column(*map(self._part, block.blocks)))
+        if not isinstance(block, Listing) or block.edit is None:
+            return controls.paragraphs(block)
+        edit, said = block.edit, controls.StatusLine()
+
+        def add() -> None:
+            self._stage.add([edit])
+            staged = counted_nouns(len(self._stage), "change", "changes")
+            said.show(f"staged, {staged} in all: %kquota plan shows them")
+
+        return controls.column(controls.paragraphs(block), controls.row(controls.button("Stage", add), said))
 
 
 # -- the host
@@ -116,14 +150,3 @@ def has_front_end() -> bool:
 def publish(data: dict[str, Any]) -> None:
     """An output of the cell that runs."""
     shell().display_pub.publish(data=data, metadata={})
-
-
-def hear_interrupts(act: Callable[[], None]) -> None:
-    """Call `act` where the kernel is interrupted while no cell runs; while one runs, the interrupt is the cell's.
-
-    ipykernel ignores such an interrupt. It puts its handler back after each cell, and so takes ours over here.
-    """
-    kernel = getattr(shell(), "kernel", None)
-    is_free = getattr(kernel, "saved_sigint_handler", None) is signal.SIG_IGN
-    if is_free and threading.current_thread() is threading.main_thread():
-        kernel.saved_sigint_handler = lambda number, frame: act()  # type: ignore[union-attr]

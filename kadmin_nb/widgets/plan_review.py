@@ -23,8 +23,7 @@ from ..plans.outcomes import ApplyResult, Outcomes
 from ..plans.plan import dangers_of, live_of, refused_line
 from ..plans.planning import let_through
 from ..plans.stage import edits_of, origin_of
-from .panel import Panel, hear_interrupts
-from .table_sheet import parts_of
+from .panel import Panel
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +50,7 @@ def _typed(option: Option) -> str:
     return "a reason" if option.name == "reason" else f"review({python(option)})"
 
 
-_PAGE = replace(NOTEBOOK, syntax=clicks)
+_PAGE = replace(NOTEBOOK, rows=100, syntax=clicks)
 REFUSED = "Nothing was sent: the danger above must be allowed first."
 STALE = "The staged changes differ from this plan; Plan again includes them."
 
@@ -111,18 +110,17 @@ class PlanReview(Panel):
 
     def build(self) -> Any:
         from . import controls
-        from .controls import Confirmations, PlanCopies, StatusLine
+        from .controls import Confirmations, StatusLine
 
-        hear_interrupts(stop_all)
         self._controls = controls
         self.confirmations = Confirmations(())
-        self.copies = PlanCopies(self.plan)
         self.buttons = self._make_buttons()
         self.reason = controls.text("kept in the journal", width="24em", label="reason")
         self._ways: list[Any] = []
         self._alerts = controls.column(*self._lines_with_ways())
         self._bar, self._status, self._below = controls.progress(), StatusLine(), StatusLine()
-        self._rows, self._notes = controls.column(), controls.paragraphs()
+        self._rows, self._notes = controls.paragraphs(), controls.paragraphs()
+        self._rows.layout = {"max_height": "600px", "overflow": "auto"}
         self._place = controls.column(
             controls.paragraphs(Title(self._title())),
             self._alerts,
@@ -133,7 +131,6 @@ class PlanReview(Panel):
             self._status,
             self._below,
             self._notes,
-            self.copies.widget,
         )
         self.outcomes, self._is_built = self._outcomes_so_far(), True
         self._is_begun = self.outcomes is not None
@@ -161,9 +158,7 @@ class PlanReview(Panel):
         blocks = self.plan._rows_to_show() if outcomes is None else outcomes._content(_PAGE)
         if self._conflicts is not None:
             blocks = [*self._conflicts._content(_PAGE), "", *blocks]
-        before, self._rows.children = self._rows.children, parts_of(blocks)
-        for part in before:
-            part.close()
+        self._controls.rewrite(self._rows, *blocks, page=_PAGE)
         proof = [] if outcomes is None else outcomes._footer(_PAGE)
         self._controls.rewrite(self._notes, *proof, *self._footer(_PAGE))
 
@@ -407,9 +402,6 @@ def _lines_of(exc: BaseException) -> list[str]:
 # -- work in the background
 
 
-_UNDER_WAY: set[Work] = set()
-
-
 class Work:
     """One task at a time: while one goes on, another is not begun, however often somebody clicks.
 
@@ -442,7 +434,6 @@ class Work:
         if not self._busy.acquire(blocking=False):
             return
         self._stop.clear()
-        _UNDER_WAY.add(self)
         self._changed()
         self._thread = threading.Thread(target=self._run, args=(task,), name=self._name, daemon=True)
         self._thread.start()
@@ -463,12 +454,5 @@ class Work:
         except BaseException as exc:  # nobody else would see it: a thread has no cell
             self._failed(exc)
         finally:
-            _UNDER_WAY.discard(self)
             self._busy.release()
             self._changed()
-
-
-def stop_all() -> None:
-    """Ask all work that is under way to stop."""
-    for work in [*_UNDER_WAY]:
-        work.stop()

@@ -1,14 +1,16 @@
 """The sheet of quotas: a row per entity, a column per key, over a stage; texts go through the parser of all doors.
 
-An empty cell says what applies to the clients of its entity, a set one whether another quota comes first for them.
+An empty cell says what applies to the clients of its entity, a set one whether another quota comes first for them. The
+table below it is Arrow and numpy, for a million rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from math import isnan
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +22,172 @@ from ..model.changes import DELETE, SET, Change, Edit
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED
-from ..model.quota_keys import HEADS, IP_KEYS, find, parse_value, readable, text_of
+from ..model.quota_keys import HEADS, IP_KEYS, QUOTA_KEYS, find, parse_value, readable, text_of
 from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState, ObservedValue
 from ..plans.stage import Stage
 from ..resolution.rules import Effective, Name, Stored, entity_at, reaches, resolve_client
-from ..resolution.shadows import comes_first
-from .quota_table import Peaks, QuotaTable, QuotaTarget, StoredQuotas, keys_of
+from ..resolution.shadows import COMES_FIRST, comes_first
 from .sheet import SHADOWED, Arrangement, CellEditor, CellText, Column, Mark, Result
 from .staged_sheet import Judgement, Refused, ShownState, StagedSheet, verdict
 
 ENTITY = "entity"
+NAMES = ("entity", "level", "user", "client_id", "ip")
+
+QuotaTarget = tuple[Entity, str]
+"""An entity and a quota key: a cell."""
+
+Peaks = Mapping[tuple[str, str | None, str | None], float]
+"""The most that a bucket has used on one broker, by key and the user and client-id of the bucket."""
+
+
+@dataclass(frozen=True)
+class StoredQuotas:
+    """All QUOTAS of a cluster, those of them that are to be shown, the number of its brokers, and what was used."""
+
+    quotas: pa.Table
+    shown: pa.Table
+    brokers: int = 1
+    peaks: Peaks = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class QuotaTable:
+    """Entities in their order with `NAMES` as texts, and for each key the values, NaN where none is set.
+
+    Names that were read are searched by halves, as QUOTAS are sorted; `places` are the rows that were looked for
+    before, as an action asks several times for the same ones.
+    """
+
+    stored: StoredQuotas
+    entities: pa.Table
+    values: dict[str, np.ndarray]
+    sorted_names: pa.Array
+    places: dict[str, int | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stored: StoredQuotas, keys: Collection[str]) -> QuotaTable:
+        """The wide form of QUOTAS, with these keys."""
+        quotas = stored.quotas
+        row_of_quota = _rows(quotas["entity"])
+        rows, names = int(row_of_quota.max(initial=-1)) + 1, quotas.select(NAMES)
+        if rows < quotas.num_rows:
+            names = names.take(pa.array(np.unique(row_of_quota, return_index=True)[1]))
+        entities = pa.table({name: names[name].cast(pa.string()) for name in NAMES})
+        values = _values_by_key(quotas, row_of_quota, rows, keys)
+        return cls(stored, entities, values, entities["entity"].combine_chunks())
+
+    @property
+    def names(self) -> pa.ChunkedArray:
+        """The name of each row."""
+        return self.entities["entity"]
+
+    @property
+    def is_chosen(self) -> np.ndarray:
+        """A flag for each row that is to be shown; the others are there because they count for what applies."""
+        shown, quotas = self.stored.shown, self.stored.quotas
+        if shown.num_rows == quotas.num_rows:
+            return np.ones(self.entities.num_rows, dtype=bool)
+        return np.array(pc.is_in(self.names, pc.unique(shown["entity"])).to_numpy())
+
+    @property
+    def rank(self) -> np.ndarray:
+        """Rows of a lower one stand above others: all quotas are in the order of their names."""
+        return np.zeros(self.entities.num_rows, dtype=np.int64)
+
+    def with_rows(self, targets: Iterable[QuotaTarget]) -> QuotaTable:
+        """The same with rows without quotas below it."""
+        entities = [*dict.fromkeys(entity for entity, _ in targets)]
+        rows = [{"level": entity.level, **entity.columns()} for entity in entities]
+        below = pa.Table.from_pylist(rows, schema=self.entities.schema)
+        empty = np.full(len(rows), np.nan)
+        values = {key: np.concatenate([column, empty]) for key, column in self.values.items()}
+        places = {str(entity): row for row, entity in enumerate(entities, self.entities.num_rows)}
+        both = pa.concat_tables([self.entities, below])
+        return replace(self, entities=both, values=values, places={**self.places, **places})
+
+    def name_of(self, target: QuotaTarget) -> str:
+        """The name of the row that a target is in."""
+        return str(target[0])
+
+    def rows_of(self, names: Iterable[str]) -> dict[str, int]:
+        """The rows of those of the names that have one."""
+        rows = {name: self._row(name) for name in names}
+        return {name: row for name, row in rows.items() if row is not None}
+
+    def _row(self, name: str) -> int | None:
+        if name not in self.places:
+            names = self.sorted_names
+            place = bisect_left(range(len(names)), name, key=lambda at: names[at].as_py())
+            is_there = place < len(names) and names[place].as_py() == name
+            self.places[name] = place if is_there else None
+        return self.places[name]
+
+    def values_of(self, targets: Collection[QuotaTarget]) -> dict[QuotaTarget, float | None]:
+        """The stored values of these cells."""
+        rows = self.rows_of({str(entity) for entity, _ in targets})
+        stored: dict[QuotaTarget, float | None] = {}
+        for entity, key in targets:
+            row, values = rows.get(str(entity)), self.values.get(key)
+            value = None if values is None or row is None else float(values.item(row))
+            stored[entity, key] = None if value is None or isnan(value) else value
+        return stored
+
+    @cached_property
+    def is_own(self) -> np.ndarray:
+        """A flag for each row with a stored quota in whose place another one applies to clients with a client-id."""
+        levels = self.entities["level"].combine_chunks().dictionary_encode()
+        at_level = {name: np.asarray(levels.indices) == code for code, name in enumerate(levels.dictionary.to_pylist())}
+        pairs = [(level, other) for level, before in COMES_FIRST.items() for other in before]
+        shadowed = np.zeros(self.entities.num_rows, dtype=bool)
+        for level, other in ((one, other) for one, other in pairs if one in at_level and other in at_level):
+            part = next((p for p in ("user", "client_id") if getattr(LEVELS_BY_NAME[other], p) == "name"), None)
+            for is_set in (~np.isnan(values) for values in self.values.values()):
+                mine, others = is_set & at_level[level], is_set & at_level[other]
+                if part is not None and mine.any() and others.any():
+                    named = self.entities[part].filter(pa.array(others)).combine_chunks()
+                    mine &= np.asarray(pc.is_in(self.entities[part], named))
+                shadowed |= mine & others.any()
+        return shadowed
+
+
+def peaks_of(utilisation: pa.Table) -> Peaks:
+    """The peaks of UTILISATION, of the broker that has most; a client without a limit is a bucket of its own."""
+    parts = {name: pc.coalesce(utilisation[f"bucket_{name}"], utilisation[name]) for name in ("user", "client_id")}
+    rows = pa.table({"key": utilisation["key"].cast(pa.string()), **parts, "peak": utilisation["peak"]})
+    most = rows.filter(rows["peak"].is_valid()).group_by(["key", *parts]).aggregate([("peak", "max")])
+    names = zip(*(most[name].to_pylist() for name in ("key", *parts)), strict=True)
+    return dict(zip(names, most["peak_max"].to_pylist(), strict=True))
+
+
+def keys_of(quotas: pa.Table) -> list[str]:
+    """Kafka's keys, then those that only this cluster has."""
+    own_keys = [key.name for key in QUOTA_KEYS]
+    return [*own_keys, *sorted({*pc.unique(quotas["key"].cast(pa.string())).to_pylist()} - {*own_keys})]
+
+
+def _rows(entities: pa.ChunkedArray) -> np.ndarray:
+    """The row of each quota: a new one where the entity is another."""
+    texts = entities.combine_chunks()
+    is_new = np.asarray(pc.not_equal(texts[:-1], texts[1:]), dtype=np.int64)
+    return np.concatenate([np.zeros(min(len(texts), 1), dtype=np.int64), np.cumsum(is_new)])
+
+
+def _values_by_key(
+    quotas: pa.Table, row_of_quota: np.ndarray, rows: int, keys: Collection[str]
+) -> dict[str, np.ndarray]:
+    """The values of each key by row."""
+    encoded = pc.dictionary_encode(quotas["key"].cast(pa.string()).combine_chunks())
+    code_of_quota, amounts = np.asarray(encoded.indices), quotas["value"].to_numpy()
+    values = {name: np.full(rows, np.nan) for name in keys}
+    for code, name in enumerate(encoded.dictionary.to_pylist()):
+        is_of_key = code_of_quota == code
+        if name in values:
+            values[name][row_of_quota[is_of_key]] = amounts[is_of_key]
+    return values
+
+
+# -- a cell
 
 
 def client_of(entity: Entity) -> tuple[Name, Name]:
@@ -148,7 +305,7 @@ class QuotaSheet(StagedSheet[Entity, QuotaCell]):
 
     def __init__(self, stored: StoredQuotas, stage: Stage) -> None:
         super().__init__(QuotaTable.of(stored, keys_of(stored.quotas)), stage)
-        self._before, self._keys = self._table, tuple(self._table.values)
+        self._keys = tuple(self._table.values)
         used = {*stored.shown["key"].unique().to_pylist(), *(key for _, key in self._staged())}
         self.columns = tuple(_quota_columns(self._keys, used or {*self._keys}))
 
@@ -162,12 +319,12 @@ class QuotaSheet(StagedSheet[Entity, QuotaCell]):
 
     def read_stored(self, stored: StoredQuotas) -> Result:
         """Take quotas that were read anew; what is staged or refused stays."""
-        self._before = self._table
         return self.read(QuotaTable.of(stored, self._keys))
 
-    def _known_names(self, names: Collection[str]) -> Set[str]:
-        just_removed = self._before.rows_of(names).keys()
-        return super()._known_names(names) | just_removed
+    def _add_rows(self, targets: Sequence[QuotaTarget]) -> None:
+        before = self._table.entities.num_rows
+        self._table, self._judged = self._table.with_rows(targets), None
+        self._is_chosen = np.append(self._is_chosen, np.zeros(self._table.entities.num_rows - before, dtype=bool))
 
     def add(self, entity: Entity) -> int:
         """A row for an entity, on top; the position of the one that it has already, where it does."""
@@ -192,23 +349,13 @@ class QuotaSheet(StagedSheet[Entity, QuotaCell]):
             targets = [(entity, key) for entity in entities]
             yield [QuotaCell(*target, stored[target], states.get(target), limits, peaks) for target in targets]
 
-    def _sort_keys(self, column: str) -> Any:
-        if column == ENTITY:
-            return self._table.names
-        values = self._table.values[column].copy()
-        for (entity, key), edit in self._staged().items():
-            if key == column:
-                row = self._table.rows_of([str(entity)])[str(entity)]
-                values[row] = np.nan if edit.text is None else float(edit.text)
-        return pa.array(values, from_pandas=True)
-
     def _indented(self, rows: np.ndarray, columns: Sequence[Sequence[str | QuotaCell]]) -> list[str]:
         """For a client-id of a user whose own row stands above it: the client-id alone."""
         entities = [cell.entity for cell in columns[1] if not isinstance(cell, str)]
         owners = [str(Entity(entity.parts[:1])) for entity in entities]  # of a client-id of a user: the user
         places, indented = self._table.rows_of(owners), [""] * len(entities)
         for n, (entity, owner) in enumerate(zip(entities, owners, strict=True)):
-            if len(entity.parts) < 2 or self.arrangement.column is not None:
+            if len(entity.parts) < 2:
                 continue
             is_next = str(entities[n - 1]) == owner or bool(indented[n - 1] and owners[n - 1] == owner)
             if is_next if n else places.get(owner, rows[0]) < rows[0] and places[owner] in self._order:

@@ -1,19 +1,18 @@
 """Sheet: a table that people edit, as a grid in a browser asks for it: a page of rows at a time.
 
 A sheet knows nothing of browsers. Its rows have keys, which stay when rows move; its positions are those of the rows as
-they are sorted and filtered now.
+they are filtered now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from ..frames.blocks import TEXT
-from ..plans.stage import Listener
 
 STAGED, REFUSED, DANGER, SHADOWED, APPLIES = "staged", "refused", "danger", "shadowed", "applies"
 """The states of a cell that are not those of every other; the text of one that `applies` is set elsewhere."""
@@ -36,7 +35,6 @@ class Column:
     label: str
     look: str = TEXT
     is_editable: bool = False
-    is_sortable: bool = True
     hint: str = ""
     is_rare: bool = False
 
@@ -99,10 +97,8 @@ class CellText(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """The order and the choice of rows: a column, or none for the sheet's own order; words; and which rows to show."""
+    """The choice of rows: words of a filter, and which rows to show."""
 
-    column: str | None = None
-    descending: bool = False
     words: str = ""
     show: str = "all"
 
@@ -113,58 +109,3 @@ class Result:
 
     text: str = ""
     ok: bool = True
-
-
-class Sheet(Protocol):
-    """The sheet behind a grid. Its methods may be called from several threads."""
-
-    columns: Sequence[Column]
-    """The columns, in their order."""
-
-    label: str
-    """The name of the table, for people who cannot see it."""
-
-    arrangement: Arrangement = Arrangement()
-    """The order and the choice of rows as they are now."""
-
-    legend: ClassVar[str] = ""
-    """The meaning of signs and colours, in a line below the table."""
-
-    def __len__(self) -> int:
-        """The rows as they are filtered now."""
-
-    def page(self, first: int, count: int) -> Page:
-        """Some of them."""
-
-    def arrange(self, arrangement: Arrangement) -> None:
-        """Sort and filter.
-
-        Raises
-        ------
-        UsageError
-            Words that say nothing, a column that there is not; the arrangement stays.
-        """
-
-    def edit(self, cells: Sequence[CellText]) -> Result:
-        """Take texts into cells, all of them; a text that does not fit is refused in its cell.
-
-        Raises
-        ------
-        UsageError
-            A row or a column that there is not; then nothing is taken.
-        """
-
-    def keys(self, first: int, count: int) -> Sequence[str]:
-        """The keys of some rows."""
-
-    def discard(self, cells: Sequence[CellText] | None = None) -> Result:
-        """Take back the edits of these cells, or of all."""
-
-    def undo(self) -> Result:
-        """Take back the last action."""
-
-    def redo(self) -> Result:
-        """Do it again."""
-
-    def watch(self, listener: Listener) -> None:
-        """Call a method after each change of what the sheet shows, while its object is alive."""

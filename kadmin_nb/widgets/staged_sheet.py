@@ -1,4 +1,4 @@
-"""The sheet over a stage: cells that hold edits or refused texts, undo and redo; rows sorted, filtered, read again.
+"""The sheet over a stage: cells that hold edits or refused texts, undo and redo; rows filtered, and read again.
 
 Quotas and configs are two tables of rows and columns in it. Undo puts back what an action has left; a cell that
 somebody else has changed since, as code that stages does, stays as it is.
@@ -6,12 +6,11 @@ somebody else has changed since, as code that stages does, stays as it is.
 
 from __future__ import annotations
 
-import fnmatch
+import re
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -22,8 +21,6 @@ from ..errors import KadminError, UsageError
 from ..frames.views import counted_nouns
 from ..model.changes import Change, Edit, Target
 from ..model.configurable import Configurable
-from ..model.grammar import ANY, DEFAULT, Choice, Pattern, Word, parse_word, split
-from ..model.quota_keys import readable
 from ..plans import planning
 from ..plans.advice import dangers
 from ..plans.kinds import kind_of
@@ -37,10 +34,10 @@ from .sheet import (
     Arrangement,
     CellEditor,
     CellText,
+    Column,
     Mark,
     Page,
     Result,
-    Sheet,
 )
 
 Whose = TypeVar("Whose", bound=Configurable)
@@ -113,7 +110,7 @@ class Cell(Protocol):
         """Its editor, where that is not plain text."""
 
 
-class Table(Protocol[Whose]):
+class Table(Protocol):
     """The rows of a sheet as they were read; those that are added stand below them, so that no row moves."""
 
     @property
@@ -132,20 +129,11 @@ class Table(Protocol[Whose]):
     def rank(self) -> np.ndarray:
         """Rows of a lower one stand above others."""
 
-    def name_of(self, target: tuple[Whose, str]) -> str:
+    def name_of(self, target: Any) -> str:
         """The name of the row that a target is in."""
 
     def rows_of(self, names: Iterable[str]) -> Mapping[str, int]:
         """The rows of those of the names that have one."""
-
-    def with_rows(self, targets: Iterable[tuple[Whose, str]]) -> Table[Whose]:
-        """The same with rows for these targets."""
-
-    def fits(self, word: Word) -> Any:
-        """A flag for each row that a word of the grammar fits. Raises UsageError for a word of another type."""
-
-    def by_name(self) -> pa.Table:
-        """What is set: `name`, `value`."""
 
 
 class Action(NamedTuple):
@@ -155,8 +143,19 @@ class Action(NamedTuple):
     after: Mapping[Any, CellState]
 
 
-class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
-    """A sheet whose cells are targets of one kind of change. A subclass has the columns, and reads the texts."""
+class StagedSheet(ABC, Generic[Whose, CellType]):
+    """A sheet whose cells are targets of one kind of change. A subclass has the columns, and reads the texts.
+
+    Its methods may be called from several threads.
+    """
+
+    columns: Sequence[Column]
+    label: str
+    """The name of the table, for people who cannot see it."""
+
+    arrangement = Arrangement()
+    legend: ClassVar[str] = ""
+    """The meaning of signs and colours, in a line below the table."""
 
     kind: ClassVar[ChangeKind]
     what_rows_are: ClassVar[str]
@@ -168,7 +167,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
     own_choice: ClassVar[str]
     """The rows that only this sheet can show alone, besides those that are staged, refused or dangerous."""
 
-    def __init__(self, table: Table[Whose], stage: Stage) -> None:
+    def __init__(self, table: Table, stage: Stage) -> None:
         self._lock = threading.RLock()
         self._stage = edits_of(stage)
         self._refused: dict[tuple[Whose, str], Refused] = {}
@@ -198,12 +197,12 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         """The target of each cell of rows that there are."""
 
     @abstractmethod
-    def _sort_keys(self, column: str) -> Any:
-        """An array by which rows are sorted."""
-
-    @abstractmethod
     def _observed_state(self, targets: Collection[tuple[Whose, str]]) -> ObservedState:
         """What was read of these cells, and what their dangers go by."""
+
+    @abstractmethod
+    def _add_rows(self, targets: Sequence[tuple[Whose, str]]) -> None:
+        """Add a row for each of these targets below the others."""
 
     def _indented(self, rows: np.ndarray, columns: Sequence[Sequence[str | CellType]]) -> Sequence[str]:
         """For each row that belongs to the one above it, what its first cell shows of its name."""
@@ -215,10 +214,12 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         return len(self._order)
 
     def keys(self, first: int, count: int) -> list[str]:
+        """The keys of some rows."""
         with self._lock:
             return self._names(self._order[max(first, 0) : max(first, 0) + count])
 
     def page(self, first: int, count: int) -> Page:
+        """Some of the rows."""
         with self._lock:
             rows = self._order[max(first, 0) : max(first, 0) + count]
             names = self._names(rows)
@@ -240,6 +241,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
             return None if isinstance(found, str) else found
 
     def arrange(self, arrangement: Arrangement) -> None:
+        """Choose rows."""
         with self._lock:
             self._order = self._arranged(arrangement)
             self.arrangement = arrangement
@@ -252,16 +254,14 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
             own = int((self._table.is_own & self._is_chosen).sum())
             return {"all": int(self._is_chosen.sum()), **kinds, self.own_choice: own}
 
-    def read(self, table: Table[Whose]) -> Result:
+    def read(self, table: Table) -> Result:
         """Take rows that were read anew; what is staged or refused stays."""
         with self._lock:
-            before = self._table
             self._take(table)
         self._changed()
-        news = differences(before.by_name(), table.by_name(), self.what_rows_are)
-        return Result(f"reloaded: {news or 'nothing has changed'}")
+        return Result(f"reloaded: {len(self):,} rows")
 
-    def _take(self, table: Table[Whose]) -> None:
+    def _take(self, table: Table) -> None:
         self._table, self._is_chosen = table, table.is_chosen
         self._on_top: list[int] = []
         self._judged: tuple[int, dict[tuple[Whose, str], Judgement]] | None = None
@@ -274,8 +274,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         names = {self._table.name_of(target): target for target in targets}
         known = self._table.rows_of(names)
         if new := [target for name, target in names.items() if name not in known]:
-            self._table, self._judged = self._table.with_rows(new), None
-            self._is_chosen = np.append(self._is_chosen, np.zeros(len(new), dtype=bool))
+            self._add_rows(new)
         shown = [row for row in self._table.rows_of(names).values() if not self._is_chosen[row]]
         self._is_chosen[shown] = True
         self._on_top = [*shown, *self._on_top]
@@ -283,17 +282,11 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
 
     def _arranged(self, arrangement: Arrangement) -> np.ndarray:
         """The numbers of the rows that it shows, in its order."""
-        fits = fitting(self._table.names, arrangement.words, self._table.fits)
+        fits = fitting(self._table.names, arrangement.words)
         rows = np.flatnonzero(fits & self._is_chosen & self._flags(arrangement.show))
-        if arrangement.column is None:
-            rank = self._table.rank
-            rank[self._on_top] = np.arange(-len(self._on_top), 0)
-            order = np.argsort(rank[rows], kind="stable")
-        else:
-            keys = self._sort_keys(arrangement.column).take(pa.array(rows))
-            direction = "descending" if arrangement.descending else "ascending"
-            order = np.asarray(pc.array_sort_indices(keys, order=direction))
-        arranged: np.ndarray = rows[order]
+        rank = self._table.rank
+        rank[self._on_top] = np.arange(-len(self._on_top), 0)
+        arranged: np.ndarray = rows[np.argsort(rank[rows], kind="stable")]
         return arranged
 
     def _flags(self, show: str) -> np.ndarray:
@@ -330,6 +323,13 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         return [change for change in changes if change.target in shown and shown[change.target] != change.old]
 
     def edit(self, cells: Sequence[CellText]) -> Result:
+        """Take texts into cells, all of them; a text that does not fit is refused in its cell.
+
+        Raises
+        ------
+        UsageError
+            A row or a column that there is not; then nothing is taken.
+        """
         with self._lock:
             texts = {target: cell.text for target, cell in self._known(cells)}
             stored = self._stored_cells([*texts])
@@ -352,9 +352,11 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         return Result(f"Discarded {counted_nouns(len(targets), 'edit', 'edits')}. Undo brings {back} back.")
 
     def undo(self) -> Result:
+        """Take back the last action."""
         return self._moved(self._done, self._undone, "undo")
 
     def redo(self) -> Result:
+        """Do it again."""
         return self._moved(self._undone, self._done, "redo")
 
     def _known(self, cells: Sequence[CellText]) -> list[tuple[tuple[Whose, str], CellText]]:
@@ -363,13 +365,9 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         if strange := next((cell.column for cell in cells if cell.column not in editable), None):
             raise UsageError(f"the column {strange} cannot be edited")
         names = {cell.key for cell in cells}
-        if strange := next(iter(names - self._known_names(names)), None):
+        if strange := next(iter(names - self._table.rows_of(names).keys()), None):
             raise UsageError(f"there is no row {strange}", hint="It may have been removed: read again.")
         return [*zip(self._targets(cells), cells, strict=True)]
-
-    def _known_names(self, names: Collection[str]) -> Set[str]:
-        """Those of the names whose rows can be edited."""
-        return self._table.rows_of(names).keys()
 
     def refused(self) -> dict[tuple[Whose, str], Refused]:
         """The texts that are not staged, as they do not fit."""
@@ -377,6 +375,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
             return dict(self._refused)
 
     def watch(self, listener: Listener) -> None:
+        """Call a method after each change of what the sheet shows, while its object is alive."""
         self._listeners.add(listener)
 
     # -- states
@@ -454,6 +453,9 @@ class StagedSheet(Sheet, ABC, Generic[Whose, CellType]):
         self._listeners.tell()
 
 
+AnySheet = StagedSheet[Any, Any]
+
+
 def _read(cell: Cell, text: str) -> CellState:
     """The edit that a typed text means, or its refusal."""
     try:
@@ -475,67 +477,10 @@ def _count(cells: int) -> str:
     return f"{cells:,} cell{'s' * (cells != 1)}"
 
 
-# -- what has changed since rows were read
-
-
-def differences(before: pa.Table, after: pa.Table, noun: str) -> str:
-    """The differences of what is set: `1 changed (user=alice …), 2 new (…, …)`, the first of each by name."""
-    at = pc.index_in(after["name"], value_set=before["name"].combine_chunks())
-    is_changed = pc.fill_null(pc.not_equal(after["value"], before["value"].take(at)), False)
-    is_gone = pc.invert(pc.is_in(before["name"], value_set=after["name"].combine_chunks()))
-    changed, new, gone = after.filter(is_changed), after.filter(pc.is_null(at)), before.filter(is_gone)
-    no_longer = "no longer exist" + "s" * (len(gone) == 1)
-    words = (changed, "changed"), (new, "new"), (gone, f"{noun[: -1 if len(gone) == 1 else None]} {no_longer}")
-    return ", ".join(f"{len(rows):,} {word} ({_first(rows)})" for rows, word in words if len(rows))
-
-
-def _first(rows: pa.Table) -> str:
-    """The name and the value of the first row, as it is read; whether there are more."""
-    row = rows.slice(0, 1).to_pylist()[0]
-    value = readable(row["key"], row["value"]) if "key" in row else row["value"] or ""
-    return f"{row['name']} {value}".rstrip() + ", …" * (len(rows) > 1)
-
-
-# -- the words of a filter: any part of a row's name as the table shows it, or `user~=team-*`, `key~=*.ms`
-
-
-def fitting(names: Any, words: str, fits: Callable[[Word], Any]) -> np.ndarray:
-    """A flag for each name that has this text in it, or that fits word by word, where a word may be one of grammar.
-
-    Raises
-    ------
-    UsageError
-        Words that say nothing, and stand in no name either.
-    """
-    if not words.strip():
-        return np.ones(len(names), dtype=bool)
-    flags = has_all = _has(names, words.strip())
-    try:
-        for_each = (_fits_word(names, word, fits) for word in split(words))
-        flags = pc.or_(has_all, reduce(pc.and_, for_each, _has(names, "")))
-    except UsageError:
-        if not pc.any(has_all).as_py():
-            raise
-    return np.asarray(flags, dtype=bool)
-
-
-def _fits_word(names: Any, text: str, fits: Callable[[Word], Any]) -> Any:
-    has_it = _has(names, text)
-    return pc.or_(has_it, pc.fill_null(fits(parse_word(text)), False)) if "=" in text else has_it
-
-
-def _has(names: Any, text: str) -> Any:
-    return pc.match_substring(names, text, ignore_case=True)
-
-
-def fits_choices(names: Any, word: Word, is_default: Any, is_any: Any) -> Any:
-    """A flag for each name that fits one of the choices of a word."""
-    flags = {DEFAULT: is_default, ANY: is_any}
-
-    def fits(choice: Choice) -> Any:
-        if isinstance(choice, Pattern):
-            regex = fnmatch.translate(choice.glob).replace(r"\Z", r"\z")  # as RE2 calls the end of the text
-            return pc.match_substring_regex(names, f"^{regex}")
-        return flags[choice] if choice in flags else pc.equal(names, str(choice))
-
-    return reduce(pc.or_, map(fits, word.value if isinstance(word.value, tuple) else (word.value,)))
+def fitting(names: Any, words: str) -> np.ndarray:
+    """A flag for each name that has each of these words in it, in which `*` stands for any letters."""
+    flags = np.ones(len(names), dtype=bool)
+    for word in words.split():
+        pattern = re.escape(word).replace(r"\*", ".*")
+        flags &= np.asarray(pc.match_substring_regex(names, pattern, ignore_case=True))
+    return flags

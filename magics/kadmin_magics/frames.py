@@ -22,8 +22,8 @@ _HOMES = ("pandas.core.frame", "pandas")
 """The modules in which DataFrame says that it lives: before pandas 3, and since."""
 
 _ANSWERS = ("kadmin_nb.frames.answer_frame", "AnswerFrame")
-_LONG = (("kadmin_nb.frames.answer", "Answer"), ("kadmin_nb.plans.plan", "Plan"))
-"""Other values that may have more rows than a screen."""
+_STAGING = ("kadmin_nb.cluster.why", "WhyAnswer")
+"""The answer whose lines a button stages."""
 
 _OURS = "kadmin.cluster_id"
 _ENGINE = "kadmin.engine"
@@ -47,43 +47,30 @@ class Frames:
             for home in _HOMES:
                 if formatter.for_type_by_name(home, "DataFrame") is None:  # type: ignore[no-untyped-call]
                     formatter.for_type_by_name(home, "DataFrame", plain)  # type: ignore[no-untyped-call]
-        self._widgets.for_type_by_name(*_ANSWERS, _show_frame)
-        for name in _LONG:
-            self._widgets.for_type_by_name(*name, _show_long)
+        self._widgets.for_type_by_name(*_STAGING, _show_buttons)
 
     def unregister(self) -> None:
         """Frames show themselves again as they did before."""
-        for formatter, *ours in [*self._with, (self._widgets, _show_frame, _show_long)]:
+        registered: list[tuple[Any, ...]] = [*self._with, (self._widgets, _show_buttons)]
+        for formatter, *ours in registered:
             for printers in (formatter.deferred_printers, formatter.type_printers):
                 for kind in [kind for kind, printer in printers.items() if printer in ours]:
                     del printers[kind]
 
 
-def _show_frame(frame: Any) -> None:
-    """The answer of a frame, as long as it still is that."""
-    from kadmin_nb.frames.answer_frame import page
-
-    if not frame._is_unchanged():
-        raise NotImplementedError
-    _show_long(frame.answer, page())
-
-
-def _show_long(value: Any, *page: Any) -> None:
-    """A value of more rows than a screen has, as a table to sort and search, and one with changes to stage, in a
-    browser that shows widgets.
+def _show_buttons(value: Any) -> None:
+    """An answer with changes to stage, in a browser that shows widgets.
 
     IPython goes on to text and HTML where it is not implemented.
     """
     from kadmin_nb import databricks
-    from kadmin_nb.widgets.panel import has_front_end
-    from kadmin_nb.widgets.table_sheet import AnswerPanel
+    from kadmin_nb.widgets.panel import StagingPanel, has_front_end
 
-    panel = AnswerPanel(value, *page)
     try:
-        if databricks.is_here() or not has_front_end() or not panel.is_used:
+        if value.stage is None or databricks.is_here() or not has_front_end():
             raise NotImplementedError
-        panel._ipython_display_()
-    except KadminError:  # no widgets are installed, or its rows cannot be read, which the text will say
+        StagingPanel(value, value.stage)._ipython_display_()
+    except KadminError:  # no widgets are installed
         raise NotImplementedError from None
 
 

@@ -28,8 +28,8 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.grid import Grid
 from kadmin_nb.widgets.quota_sheet import QuotaSheet
-from kadmin_nb.widgets.quota_table import StoredQuotas
 from tests.architecture.sources import ROOT, SOURCES, nodes_of, place_of, tree_of
+from tests.widgets.stored_quotas import all_shown
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.IfExp, ast.ExceptHandler, ast.match_case)
@@ -201,7 +201,7 @@ def walks_without_requests() -> Iterator[str]:
         yield from _drawn(line, _frames_at(target, lambda line=line: _run(line.replace(LOG.name, str(LOG)))))
     key = "producer_byte_rate"
     stored = {"entity": "user=shape", "level": "USER", "user": "shape", "key": key, "value": 1e6}
-    quotas = StoredQuotas.of(schemas.table(schemas.QUOTAS, [stored]))
+    quotas = all_shown(schemas.table(schemas.QUOTAS, [stored]))
     grid = Grid(QuotaSheet(quotas, Stage(lambda *edits: pytest.fail("nothing is planned here"))))
     cell = {"position": 0, "key": "user=shape", "column": key, "text": "5MB/s"}
     edit = {"kind": "edit", "view": "v", "cells": [cell]}

@@ -10,7 +10,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.editor import QuotaEditor
-from kadmin_nb.widgets.quota_table import StoredQuotas
+from tests.widgets.stored_quotas import all_shown
 
 def quotas(names):
     rows = len(names)
@@ -36,7 +36,7 @@ def numbered(rows):
 stage = Stage(None)
 
 def editor(table):
-    return QuotaEditor(lambda: StoredQuotas.of(table), stage)
+    return QuotaEditor(lambda: all_shown(table), stage, None)
 """
 """Defines `quotas(names)`, `numbered(rows)`, `stage` and `editor(table)`."""
 

@@ -77,7 +77,7 @@ def test_the_config_editor_and_its_details(kafka: LocalKafka, cluster: kn.Cluste
     notebook = opened(open_notebook, kafka, "%kconfig edit broker=1")
     page = notebook.page
     page.get_by_role("combobox").first.wait_for(timeout=LONG)
-    page.locator("input[placeholder^='filter:']").fill("key==log.cleanup.policy")
+    page.locator("input[placeholder^='filter:']").fill("log.cleanup.policy")
     page.locator("input[placeholder^='filter:']").press("Enter")
     page.get_by_role("gridcell", name="delete", exact=True).dblclick(timeout=LONG)
     page.get_by_label("add an item").wait_for(timeout=LONG)

@@ -228,13 +228,6 @@ def test_two_widgets_over_one_stage_stay_in_step_in_the_dark_and_narrow(
     notebook.wait_for_text("The staged changes differ from this plan")
     page.get_by_role("button", name="Plan again").click()
     page.get_by_role("button", name="Back to plan").wait_for(timeout=LONG)
-    for form in ("cell", "Python", "kafka-configs.sh", "Markdown"):
-        page.get_by_label("copy as").filter(visible=True).select_option(form)
-        page.get_by_label(f"the plan as {form}").wait_for(timeout=LONG)
-    page.get_by_role("button", name="Save as runbook").click()
-    page.get_by_label("the runbook that makes these changes").wait_for(timeout=LONG)
-    page.get_by_role("button", name="Copy", exact=True).click()
-    page.get_by_text("copied", exact=True).wait_for(timeout=LONG)
     notebook.picture("review-narrow-dark")
     page.get_by_role("button", name="Apply").click()
     page.get_by_text(f"{len(names) + 1} verified").wait_for(timeout=LONG)

@@ -12,7 +12,7 @@ import kadmin_nb as kn
 from kadmin_nb import hints
 from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.plans.stage import edits_of
-from kadmin_nb.widgets.table_sheet import AnswerPanel
+from kadmin_nb.widgets.panel import StagingPanel
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ def test_the_ladder_is_told_apart_without_colour_in_a_notebook(company) -> None:
 def test_a_line_is_staged_by_a_button(company) -> None:
     """I copied the line that would help into a cell of its own, and ran it."""
     answer = company.quotas.why("team-orders", "billing")
-    (first, *others) = _buttons(AnswerPanel(answer).widget)
+    (first, *others) = _buttons(StagingPanel(answer, answer.stage).widget)
     first.click()
     assert [*edits_of(company.stage).staged()] == [answer.edit(1).target]
     assert len(others) == len(answer.lifts) - 1

@@ -140,40 +140,6 @@ def quotas(**columns):
     return pd.DataFrame({**rows, "ip": [None] * 2, "key": ["request_percentage"] * 2, "value": [5.0, 6.0], **columns})
 
 
-WHOLE_COLUMNS = {
-    "keys": (configs, {"key": [5, 6]}, "row 1 of the [a-z]+: key is 5, not text"),
-    "types": (configs, {"resource_type": [5, 6]}, "row 1 of the [a-z]+: resource_type is 5, not text"),
-    "dicts": (configs, {"value": [None, {"s3cret": 1}]}, "row 2 of the [a-z]+: value is of type dict, not string"),
-    "levels": (quotas, {"level": [5, 6]}, "row 1 of the [a-z]+: level is 5, not text"),
-    "texts": (quotas, {"value": ["5", "s3cret"]}, "row 2 of the [a-z]+: value is of type str, not double"),
-}
-READERS = {
-    configs: (kn.widgets.edit_configs,),
-    quotas: (kn.widgets.edit_quotas,),
-}
-
-
-@pytest.mark.parametrize(("good", "columns", "words"), WHOLE_COLUMNS.values(), ids=WHOLE_COLUMNS)
-def test_a_column_of_another_type(good, columns, words):
-    """Of a whole column of the wrong type, each place told something else; one repeated a password."""
-    for read in READERS[good]:
-        with pytest.raises(kn.UsageError, match=f"^{words}$") as refused:
-            read(good(**columns))
-        assert refused.value.__context__ is None
-
-
-def test_numbers_as_values_and_as_names_of_brokers():
-    """pandas reads a column of numbers as numbers: the editor ended in a TypeError, where staging takes them."""
-    frame = configs(resource_type=["BROKER"] * 2, resource_name=[1, 2], value=[5, 6])
-    assert kn.widgets.edit_configs(frame) is not None
-
-
-def test_a_quota_without_a_value():
-    """The editor of a frame with a null: Casting field 'value' with null values to non-nullable."""
-    with pytest.raises(kn.Invalid, match=r"^value is null in row 1 of the quotas$"):
-        kn.widgets.edit_quotas(quotas(value=[5.0, None]))
-
-
 def _views(table):
     """With the texts that Polars and others have."""
     kinds = [pa.string_view() if pa.types.is_string(field.type) else field.type for field in table.schema]
@@ -221,7 +187,6 @@ USED = schemas.table(
 CLIENTS = pa.table({"user": ["alice", None], "client_id": ["app", None]})
 QUOTA_READERS = {
     "resolve": lambda frame: resolve(frame, CLIENTS[:1]),
-    "edit": kn.widgets.edit_quotas,
     "chart": kn.charts.hierarchy,
     "tree": tree,
 }
@@ -288,12 +253,6 @@ def test_pairs_in_every_form(cluster, form):
     assert set(answer.to_arrow()["user"].to_pylist()) == set([] if form == "no rows" else ["alice"])
     tagged = pd.DataFrame({"user": ["alice"], "client_id": ["app"], "tags": [{"k": [b"x"]}]})
     assert len(cluster.quotas.resolve(pairs=tagged))
-
-
-def test_lists_in_a_csv_tell_nothing():
-    """describe() of configs, written by pandas and read again: Could not convert '[' with type str."""
-    frame = configs(synonyms=["[{'key': 'log.retention.ms'}]"] * 2)
-    assert kn.widgets.edit_configs(frame) is not None
 
 
 def test_a_column_that_does_not_fit_although_each_cell_does():

@@ -24,11 +24,14 @@ app = marimo.App()
 @app.cell
 def _():
     import marimo as mo
-    import kadmin_nb as kn
     from kadmin_nb.frames import schemas
+    from kadmin_nb.plans.stage import Stage
+    from kadmin_nb.widgets.editor import QuotaEditor
+    from kadmin_nb.widgets.quota_sheet import StoredQuotas
 
     row = {"entity": "user=alice", "level": "USER", "user": "alice", "key": "producer_byte_rate", "value": 1e6}
-    editor = kn.widgets.edit_quotas(schemas.table(schemas.QUOTAS, [row]))
+    quotas = schemas.table(schemas.QUOTAS, [row])
+    editor = QuotaEditor(lambda: StoredQuotas(quotas, quotas), Stage(None), None)
     grid = mo.ui.anywidget(editor.grid)
     grid
     return editor, grid

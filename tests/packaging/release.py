@@ -41,7 +41,7 @@ spark = kn.spark_session()
 clients = spark.createDataFrame([("alice", "app")], "user string, client_id string")
 assert kn.fleets.resolve(quotas, clients, keys="producer_byte_rate").first()["value"] == 1e6""",
     "runbooks": "assert 'quota_audit' in [row['name'] for row in kn.runbooks.list()]",
-    "widgets": "assert kn.widgets.edit_quotas(quotas) is not None",
+    "widgets": "import kadmin_nb.widgets.controls; assert kn.widgets.edit_quotas is not None",
     "charts": "assert kn.charts.hierarchy(quotas).to_dict()",
     "local": """
 with kn.local.start() as kafka, kafka.connect() as cluster:

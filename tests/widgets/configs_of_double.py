@@ -10,8 +10,7 @@ import pytest
 from kadmin_nb.model.changes import Target
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.stage import Stage, edits_of
-from kadmin_nb.widgets.config_sheet import ConfigSheet
-from kadmin_nb.widgets.config_table import ConfigReader
+from kadmin_nb.widgets.config_sheet import ConfigSheet, ConfigTable
 from kadmin_nb.widgets.editor import ConfigEditor
 from kadmin_nb.widgets.sheet import Arrangement, CellText, Mark, Page, Result
 from tests.double import FakeKafka
@@ -48,9 +47,8 @@ class Sheet:
     def __init__(self, *resources: str, stage: Stage | None = None, kafka: FakeKafka | None = None) -> None:
         chosen = [Resource.parse(resource) for resource in resources or ("topic=orders", "topic=other")]
         self.kafka = kafka or kafka_with()
-        self.reader = ConfigReader(self.kafka, chosen)
         self.stage = empty_stage() if stage is None else stage
-        self.editor = ConfigEditor(self.reader, self.stage)
+        self.editor = ConfigEditor(lambda: ConfigTable.read(self.kafka, chosen), self.stage)
         self.sheet: ConfigSheet = self.editor.sheet
 
     def page(self) -> Page:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import pytest
+
 from kadmin_nb.model.grammar import format_word
 from kadmin_nb.widgets.editor import ConfigEditor, QuotaEditor
 from kadmin_nb.widgets.panel import Panel
 from kadmin_nb.widgets.plan_review import PlanReview
-from kadmin_nb.widgets.quota_table import StoredQuotas
 from tests.widgets.configs_of_double import Sheet, empty_stage, kafka_with
 from tests.widgets.reviewing import Bench
-from tests.widgets.stored_quotas import RATE, quotas
+from tests.widgets.stored_quotas import RATE, all_shown, quotas
 
 
 def _users(*names: str) -> list[str]:
@@ -20,8 +21,8 @@ def _users(*names: str) -> list[str]:
 
 def quota_editor(*names: str) -> QuotaEditor:
     """Quotas of users of these names."""
-    stored = StoredQuotas.of(quotas(dict.fromkeys(_users(*names), "1MB/s")))
-    return QuotaEditor(lambda: stored, empty_stage())
+    stored = all_shown(quotas(dict.fromkeys(_users(*names), "1MB/s")))
+    return QuotaEditor(lambda: stored, empty_stage(), lambda user, client_id: pytest.fail("no cluster is asked"))
 
 
 def config_editor(*values: str) -> ConfigEditor:

@@ -93,6 +93,4 @@ def shown(review: PlanReview) -> str:
     """The rows, and what stands above them, as text; a line is followed by its buttons."""
     above = [] if review._alerts.layout.display == "none" else review._alerts.children
     lines = (getattr(part, "children", (part,))[0] for part in above)
-    return unescape(
-        re.sub("<[^>]+>", "\n", "".join(getattr(part, "value", "") for part in (*lines, *review._rows.children)))
-    )
+    return unescape(re.sub("<[^>]+>", "\n", "".join(getattr(part, "value", "") for part in (*lines, review._rows))))

@@ -1,4 +1,4 @@
-"""QUOTAS for the tests of widgets, from a line an entity."""
+"""QUOTAS for the tests of widgets, from a line per entity."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.quota_keys import parse_value
+from kadmin_nb.widgets.quota_sheet import StoredQuotas
 
 RATE = "producer_byte_rate"
 
@@ -20,7 +21,12 @@ def quotas(stored: Mapping[str, str | Mapping[str, str]]) -> pa.Table:
         for words, limits in stored.items()
         for key, limit in ({RATE: limits} if isinstance(limits, str) else limits).items()
     ]
-    return schemas.table(schemas.QUOTAS, rows)
+    return schemas.table(schemas.QUOTAS, sorted(rows, key=lambda row: (str(row["entity"]), str(row["key"]))))
+
+
+def all_shown(quotas: pa.Table) -> StoredQuotas:
+    """All of them, shown."""
+    return StoredQuotas(quotas, quotas)
 
 
 def many_users(count: int) -> pa.Table:

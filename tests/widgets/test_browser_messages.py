@@ -9,18 +9,19 @@ import pytest
 
 from kadmin_nb.errors import UsageError
 from kadmin_nb.frames import schemas
-from kadmin_nb.plans.stage import Stage, edits_of
+from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets import messages
 from kadmin_nb.widgets.grid import MOST_VIEWS, Grid
 from kadmin_nb.widgets.quota_sheet import QuotaSheet
-from kadmin_nb.widgets.quota_table import StoredQuotas
+from kadmin_nb.widgets.sheet import Arrangement
+from tests.widgets.stored_quotas import all_shown
 
 KEY = "producer_byte_rate"
 
 
 def quotas(users: int) -> pa.Table:
-    """QUOTAS of so many users, `user=u0` with 1 MB/s and so on."""
-    names = [f"u{n}" for n in range(users)]
+    """QUOTAS of so many users, `user=u000` with 1 MB/s and so on."""
+    names = [f"u{n:03}" for n in range(users)]
     columns: dict[str, Any] = {"entity": [f"user={name}" for name in names], "level": ["USER"] * users, "user": names}
     columns |= {"client_id": [None] * users, "ip": [None] * users, "key": [KEY] * users}
     return pa.table({**columns, "value": [1e6 + n for n in range(users)]}).cast(schemas.QUOTAS.schema)
@@ -31,7 +32,7 @@ class Page:
 
     def __init__(self, users: int = 300) -> None:
         self.stage = Stage(lambda *edits: pytest.fail("nothing is planned here"))
-        self.grid = Grid(QuotaSheet(StoredQuotas.of(quotas(users)), self.stage))
+        self.grid = Grid(QuotaSheet(all_shown(quotas(users)), self.stage))
         self.answers: list[dict[str, Any]] = []
         self.grid.send = self._take
 
@@ -51,20 +52,20 @@ def page() -> Page:
 
 
 def edit(text: str, row: int = 0, key: str | None = None) -> dict[str, Any]:
-    cell = {"position": row, "key": f"user=u{row}" if key is None else key, "column": KEY, "text": text}
+    cell = {"position": row, "key": f"user=u{row:03}" if key is None else key, "column": KEY, "text": text}
     return {"kind": "edit", "view": "v", "cells": [cell]}
 
 
 def block(text: str, rows: int = 1, columns: int = 1, position: int = 0, column: str = KEY) -> dict[str, Any]:
     size = {"rows": rows, "columns": columns}
-    return {"kind": "block", "view": "v", "position": position, "key": f"user=u{position}", "column": column} | {
+    return {"kind": "block", "view": "v", "position": position, "key": f"user=u{position:03}", "column": column} | {
         "text": text,
         **size,
     }
 
 
-def fill(rows: int) -> dict[str, Any]:
-    place = {"kind": "fill", "view": "v", "position": 0, "key": "user=u0", "column": KEY}
+def discard(rows: int) -> dict[str, Any]:
+    place = {"kind": "discard", "view": "v", "position": 0, "key": "user=u000", "column": KEY}
     return {**place, "rows": rows, "columns": 1}
 
 
@@ -78,13 +79,13 @@ STRANGE: dict[str, Any] = {
     "a kind that is a list": {"kind": ["edit"], "view": "v"},
     "a view that is a number": {"kind": "hello", "view": 7, "epoch": 0},
     "a row that does not exist": edit("1MB/s", 9, "user=nobody"),
-    "a row below zero": edit("1MB/s", -1, "user=u0"),
+    "a row below zero": edit("1MB/s", -1, "user=u000"),
     "a row that is a text": {"kind": "edit", "view": "v", "cells": [{"position": "0"}]},
     "a column that does not exist": {**block("1MB/s"), "column": "__class__"},
     "a column that is not edited": {
         "kind": "edit",
         "view": "v",
-        "cells": [{"position": 0, "key": "user=u0", "column": "level", "text": "IP"}],
+        "cells": [{"position": 0, "key": "user=u000", "column": "level", "text": "IP"}],
     },
     "10 MB of text": edit("9" * 10_000_000),
     "10 MB of pasted text": block("9" * 10_000_000),
@@ -92,14 +93,12 @@ STRANGE: dict[str, Any] = {
     "cells that are none": {"kind": "edit", "view": "v", "cells": [1, None]},
     "a window of a million rows": {"kind": "window", "view": "v", "first": 0, "count": 10**6},
     "a window that is true": {"kind": "window", "view": "v", "first": True, "count": 10},
-    "a sort by nothing that there is": {"kind": "sort", "view": "v", "column": "entity; drop", "descending": False},
     "a block past the end": block("1\n2\n3", position=299),
     "a block that is wider than the table": block("1\t2\t3\t4\t5\t6\t7"),
     "an empty clipboard": block("", rows=3),
-    "a fill of nothing": fill(1),
-    "a fill that is no number of rows": {**fill(3), "rows": "3"},
-    "a fill of no columns": {**fill(3), "columns": 0},
-    "a fill past the end": {**fill(3), "position": 300},
+    "a discard that is no number of rows": {**discard(3), "rows": "3"},
+    "a discard of no columns": {**discard(3), "columns": 0},
+    "a discard past the end": {**discard(3), "position": 300},
     "a paste into no cells": block("1", rows=0, columns=0),
 }
 
@@ -134,21 +133,20 @@ def test_a_thousand_pasted_cells_are_one_message_each_way(page: Page) -> None:
     assert len([mark for mark in window["marks"] if mark[2] == "staged"]) == 100
 
 
-def test_an_empty_clipboard_is_not_a_fill(page: Page) -> None:
+def test_an_empty_clipboard_is_not_a_discard(page: Page) -> None:
     """I pasted with nothing copied, and the first row was in all of my selection."""
     assert page.receive(block("", rows=3))[0]["text"] == "the clipboard has no text; nothing was pasted"
     assert len(page.stage) == 0
-    assert page.receive(fill(3))[0]["text"] == "3 cells staged"
-    assert {edit.value for edit in edits_of(page.stage).staged().values()} == {"1000000"}
 
 
 def test_a_late_answer_can_be_told_by_its_epoch(page: Page) -> None:
-    """I scrolled while somebody sorted, and rows of both orders stood side by side."""
+    """I scrolled while somebody filtered, and rows of both choices stood side by side."""
     page.receive({"kind": "hello", "view": "v", "epoch": 0})
     early = page.receive({"kind": "window", "view": "v", "first": 0, "count": 100})[0]
-    later = page.receive({"kind": "sort", "view": "v", "column": KEY, "descending": True})[0]
-    assert later["epoch"] > early["epoch"]
-    assert later["keys"][0] == "user=u299"
+    page.answers.clear()
+    page.grid._sheet.arrange(Arrangement("u299"))
+    assert page.answers[0]["epoch"] > early["epoch"]
+    assert page.answers[0]["keys"] == ["user=u299"]
 
 
 def test_only_views_that_are_there_get_rows(page: Page) -> None:
@@ -185,7 +183,7 @@ def test_no_message_is_larger_than_hosts_take(size: int) -> None:
     import json
 
     table = quotas(100).set_column(0, "entity", pa.array([f"user={'x' * size}{n}" for n in range(100)]))
-    grid = Grid(QuotaSheet(StoredQuotas.of(table), Stage(lambda *edits: pytest.fail("nothing is planned here"))))
+    grid = Grid(QuotaSheet(all_shown(table), Stage(lambda *edits: pytest.fail("nothing is planned here"))))
     assert len(json.dumps(grid.first_page)) < 100_000
 
 
@@ -198,9 +196,9 @@ def test_the_reader_gives_typed_messages() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ({**fill(3), "position": 1.5}, "position: expected int, got float"),
-        ({**fill(3), "rows": True}, "rows: expected int, got bool"),
-        ({**fill(3), "columns": 0}, "columns: expected int >= 1"),
+        ({**discard(3), "position": 1.5}, "position: expected int, got float"),
+        ({**discard(3), "rows": True}, "rows: expected int, got bool"),
+        ({**discard(3), "columns": 0}, "columns: expected int >= 1"),
         ({"kind": "edit", "view": "v", "cells": []}, "cells: expected array of length >= 1"),
         (
             {"kind": "edit", "view": "v", "cells": [{**edit("1")["cells"][0], "text": 1}]},

@@ -36,7 +36,7 @@ def test_no_message_of_a_widget_is_larger_than_hosts_take(make: Make) -> None:
     widgets = [*parts(make(*(f"user-{n}-{'x' * 150}" for n in range(2000))).widget)]
     sizes = {type(part).__name__: len(json.dumps(part.get_state(), default=str)) for part in widgets}
     assert {name: size for name, size in sizes.items() if size > 100_000} == {}
-    assert "Grid" in sizes
+    assert sizes
 
 
 @every_widget

@@ -12,11 +12,11 @@ from kadmin_nb.model.changes import NOT_POSSIBLE, Change
 from kadmin_nb.plans.plan import Plan, dangers_of
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.quota_sheet import QuotaSheet
-from kadmin_nb.widgets.quota_table import StoredQuotas
 from kadmin_nb.widgets.sheet import REFUSED, CellText
 from tests.double import FakeKafka
 from tests.plans.scenes import hold
 from tests.widgets.configs_of_double import Sheet, kafka_with
+from tests.widgets.stored_quotas import all_shown
 
 RATE = "producer_byte_rate"
 
@@ -34,7 +34,7 @@ def messages_of(plan: Plan) -> dict[Any, str]:
 def quota_sheet(kafka: FakeKafka) -> tuple[QuotaSheet, Stage]:
     kafka.sleep(1)  # until the broker has them
     stage = Changes(kafka).new_stage()  # type: ignore[arg-type]
-    return QuotaSheet(StoredQuotas.of(kafka.quotas.describe()), stage), stage
+    return QuotaSheet(all_shown(kafka.quotas.describe()), stage), stage
 
 
 def test_quotas() -> None:
@@ -54,14 +54,11 @@ def test_quotas() -> None:
 def test_configs() -> None:
     """The editor said *staged* of what the plan refused to apply without a word of mine."""
     kafka = kafka_with()
-    sheet = Sheet(
-        "topic=orders", "topic=other", "broker=1", "broker-logger=1", kafka=kafka, stage=Changes(kafka).new_stage()
-    )  # type: ignore[arg-type]
+    sheet = Sheet("topic=orders", "topic=other", "broker=1", kafka=kafka, stage=Changes(kafka).new_stage())  # type: ignore[arg-type]
     texts = {
         "topic=orders retention.ms": "1h", "topic=orders cleanup.policy": "compact,delete",
         "topic=orders delete.retention.ms": "", "topic=other min.insync.replicas": "2",
         "topic=other unclean.leader.election.enable": "true", "broker=1 ssl.keystore.password": "env:KEYSTORE",
-        "broker-logger=1 org.apache.kafka": "",
     }  # fmt: skip
     for name, text in texts.items():
         assert sheet.type(name, text).ok, name
@@ -70,17 +67,6 @@ def test_configs() -> None:
         plan = sheet.stage.plan("because")
     assert unasked(sheet.sheet.changes()) == unasked([*plan.changes])
     assert sheet.sheet.dangers() == messages_of(plan) != {}
-
-
-def test_what_a_plan_refuses_is_refused_before_it() -> None:
-    """A colleague's cell staged a slip, my table showed it as any other edit, and the plan stopped at it."""
-    kafka = kafka_with()
-    sheet = Sheet("broker=1", kafka=kafka, stage=Changes(kafka).new_stage())  # type: ignore[arg-type]
-    sheet.stage.reset_config("num.network.thread", broker=1)
-    mark = sheet.mark("broker=1 num.network.thread")
-    assert (mark.state, "unknown key num.network.thread" in mark.note) == (REFUSED, True)
-    with pytest.raises(kn.Invalid, match="unknown key num"):
-        sheet.stage.plan()
 
 
 def test_a_quota_that_an_entity_cannot_have_is_refused_in_the_plans_words() -> None:

@@ -9,8 +9,7 @@ import pytest
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.quota_keys import IP_KEYS
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.widgets.quota_sheet import QuotaSheet, advice, quota_lines
-from kadmin_nb.widgets.quota_table import StoredQuotas
+from kadmin_nb.widgets.quota_sheet import QuotaSheet, StoredQuotas, advice, quota_lines
 from kadmin_nb.widgets.sheet import CellText
 from tests.widgets.stored_quotas import RATE, quotas
 

@@ -200,13 +200,10 @@ const EDITORS = {
 
 // ---- the grid
 
-const KEYS = {
-  editor: [
-    "Enter or F2 edit · / filter · u undo · U redo · p plan · Delete empty · Ctrl-D fill down",
-    "Ctrl-C/V copy, paste · Ctrl-Backspace discard · Shift select · Alt ← → width",
-  ],
-  table: "/ search · Enter on a column's name sorts · Ctrl-C copy · Shift select · Alt ← → width",
-};
+const KEYS = [
+  "Enter or F2 edit · / filter · u undo · U redo · p plan · Delete empty",
+  "Ctrl-C/V copy, paste · Ctrl-Backspace discard · Shift select · Alt ← → width",
+];
 
 function render({ model, el }) {
   const view = Math.random().toString(36).slice(2, 12);
@@ -218,7 +215,7 @@ function render({ model, el }) {
   const dragged = new Map(); // widths that somebody chose
   let hidden = columns.map(() => false), widths = [], heads = null, hasMore = false; // whether columns are shown that hold nothing
   const sticky = columns.findIndex((column) => !identifies(column)); // those before it stay in view
-  let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
+  let active = [0, 0], anchor = [0, 0], editing = null, hasFocus = false, isDead = false;
   let isHelping = false; // the two lines say the keys
   let isJudged = false; // after an edit: the remarks stay on the edited cell until somebody moves on
 
@@ -250,12 +247,9 @@ function render({ model, el }) {
     made.addEventListener("click", act);
     return made;
   };
-  const isEditor = columns.some((column) => column.is_editable);
-  if (isEditor) {
-    link("Undo", () => send({ kind: "undo" })).title = "Ctrl-Z";
-    link("Redo", () => send({ kind: "redo" })).title = "Ctrl-Y";
-    link("Discard cells", () => sendSelection("discard")).title = "unstage the selected cells: Ctrl-Backspace";
-  }
+  link("Undo", () => send({ kind: "undo" })).title = "Ctrl-Z";
+  link("Redo", () => send({ kind: "redo" })).title = "Ctrl-Y";
+  link("Discard cells", () => sendSelection("discard")).title = "unstage the selected cells: Ctrl-Backspace";
   const more = link("", () => {
     hasMore = !hasMore;
     layout();
@@ -276,10 +270,6 @@ function render({ model, el }) {
     element(cell, "kg-grip").addEventListener("mousedown", (event) => drag(event, n));
     cell.lastChild.addEventListener("click", (event) => event.stopPropagation());
     cell.lastChild.addEventListener("dblclick", () => setWidth(n, null));
-    if (column.is_sortable) {
-      cell.setAttribute("aria-sort", "none");
-      cell.addEventListener("click", () => sort(n));
-    }
   });
 
   // -- drawing
@@ -470,11 +460,6 @@ function render({ model, el }) {
     [...head.children].forEach((cell, n) => {
       cell.tabIndex = (active[0] === -1 && active[1] === n) || (!rows.total && !n) ? 0 : -1;
       cell.classList.toggle("kg-active", active[0] === -1 && active[1] === n && hasFocus);
-      if (!columns[n].is_sortable) return;
-      const mine = sorted[0] === columns[n].name;
-      cell.setAttribute("aria-sort", mine ? (sorted[1] ? "descending" : "ascending") : "none");
-      cell.classList.toggle("kg-up", mine && !sorted[1]);
-      cell.classList.toggle("kg-down", mine && sorted[1]);
     });
   }
 
@@ -527,13 +512,14 @@ function render({ model, el }) {
     send({ kind, position: first, key, column: columns[left].name, rows: last - first + 1, columns: right - left + 1, ...more });
   }
 
-  let announced = "";
+  let announced = "", announcing = 0;
   function announce() {
     if (isJudged) return;
     const key = rows.key(active[0]), column = columns[active[1]].name;
     if (key === null || announced === `${rows.epoch} ${key}\u0000${column}`) return;
     announced = `${rows.epoch} ${key}\u0000${column}`;
-    rows.send({ kind: "focus", position: active[0], key, column });
+    clearTimeout(announcing); // whoever types on, or moves on, is answered first
+    announcing = setTimeout(rows.send.bind(rows), 150, { kind: "focus", position: active[0], key, column });
   }
 
   // Something is done to the cell in focus: the remarks are about it from now on.
@@ -577,17 +563,9 @@ function render({ model, el }) {
     if (!rows.send(message)) die();
   }
 
-  function sort(n) {
-    if (!columns[n].is_sortable) return;
-    const name = columns[n].name;
-    if (sorted[0] !== name) sorted = [name, false];
-    else sorted = sorted[1] ? ["", false] : [name, true];
-    send({ kind: "sort", column: sorted[0], descending: sorted[1] });
-  }
-
   function edit(start = null) {
     const [row, n] = active;
-    if (row < 0) return sort(n);
+    if (row < 0) return;
     const editor = rows.editor(row, n), key = rows.key(row);
     if (key === null || isDead) return;
     look();
@@ -692,12 +670,13 @@ function render({ model, el }) {
 
   const above = (what) => el.previousElementSibling?.querySelector(what);
   // A key that is a letter, where no text can begin with it: limits are numbers, values of configs are not.
-  const LETTERS = { "/": () => above("input")?.focus(), "?": help };
-  if (isEditor) {
-    LETTERS.u = () => send({ kind: "undo" });
-    LETTERS.U = () => send({ kind: "redo" });
-    LETTERS.p = () => above(".mod-primary")?.click();
-  }
+  const LETTERS = {
+    "/": () => above("input")?.focus(),
+    "?": help,
+    u: () => send({ kind: "undo" }),
+    U: () => send({ kind: "redo" }),
+    p: () => above(".mod-primary")?.click(),
+  };
   const takesText = ([row, n]) => row >= 0 && columns[n].is_editable && columns[n].look !== "number";
 
   function keyInGrid(event) {
@@ -711,7 +690,6 @@ function render({ model, el }) {
     else if (event.key === "Escape") moveTo(...active);
     else if (command && key === "z") send({ kind: event.shiftKey ? "redo" : "undo" });
     else if (command && key === "y") send({ kind: "redo" });
-    else if (command && key === "d") look(), sendSelection("fill");
     else if (event.key.length > 1 || command || event.altKey) return;
     else if (LETTERS[event.key] && !takesText(active)) LETTERS[event.key]();
     else if (active[0] >= 0) edit(event.key);
@@ -812,13 +790,12 @@ function render({ model, el }) {
 
   // Say the keys in the two lines, until somebody moves on.
   function help() {
-    if (formula.hidden) return say(KEYS.table);
     isHelping = !isHelping;
     explain();
   }
 
   function explain() {
-    const lines = isHelping ? KEYS.editor : model.get("formula");
+    const lines = isHelping ? KEYS : model.get("formula");
     formula.hidden = !lines.length;
     said.forEach((line, n) => (line.textContent = line.title = lines[n] || ""));
     why.hidden = isHelping || lines.length < 2;
