@@ -8,9 +8,11 @@ MANY = """
 import numpy as np, pyarrow as pa
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
+from kadmin_nb.errors import UsageError
+from kadmin_nb.frames.answer import Answer
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.editor import QuotaEditor
-from tests.widgets.stored_quotas import all_shown
+from kadmin_nb.widgets.quota_sheet import StoredQuotas
 
 def quotas(names):
     rows = len(names)
@@ -33,10 +35,13 @@ def numbered(rows):
     columns |= {"key": pa.repeat("producer_byte_rate", rows), "value": values}
     return pa.table(columns).cast(schemas.QUOTAS.schema)
 
-stage = Stage(None)
+def refuse(*edits):
+    raise UsageError("no cluster is here")
+
+stage = Stage(refuse)
 
 def editor(table):
-    return QuotaEditor(lambda: all_shown(table), stage, None)
+    return QuotaEditor(lambda: StoredQuotas(table, table), stage, lambda user, client_id: Answer(table))
 """
 """Defines `quotas(names)`, `numbered(rows)`, `stage` and `editor(table)`."""
 

@@ -69,7 +69,7 @@ def test_letters_are_keys_only_where_nothing_is_typed(open_notebook: Open) -> No
     keyboard.press("Shift+U")
     edited.wait_for()
     keyboard.press("p")
-    page.get_by_text("quotas of a frame are bound to no cluster").wait_for()  # *Plan* was pressed
+    page.get_by_text("no cluster is here").wait_for()  # *Plan* was pressed
     keyboard.press("Shift+?")
     said = page.locator(".kg-line").all_inner_texts()
     assert said[0].startswith("Enter or F2 edit · / filter · u undo · U redo · p plan · ")
@@ -354,7 +354,7 @@ def test_a_cell_has_a_bar_of_use_and_the_figure_where_it_is_near(open_notebook: 
     used = {3: 0.5, 4: 0.86, 5: 0.93, 6: 1e6}
     peaks = {("producer_byte_rate", f"u{n:07}", ""): (1e6 + n * 1000) * share for n, share in used.items()}
     table = f"numbered(50)\nread = lambda: StoredQuotas(table, table, 1, {peaks!r})"
-    notebook = open_notebook([MANY, f"table = {table}", "QuotaEditor(read, stage)"])
+    notebook = open_notebook([MANY, f"table = {table}", "QuotaEditor(read, stage, None)"])
     for number in range(3):
         notebook.run(number)
     cells = notebook.page.locator(".kg-row:not(.kg-head) .kg-number:has(.kg-bar)")
