@@ -381,11 +381,11 @@ class Cluster:
         scopes = scopes_of([kinds] if isinstance(kinds, str) else kinds)
         return snapshot_of(self.port, scopes, partial(applied_rows, self.id))
 
-    def diff(self, other: object, *, cluster_id: str | None = None) -> Diff:
+    def diff(self, other: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
         """DIFF from this cluster, side `a`, to another, a file, a snapshot or a time of a history; see `kn.diff`."""
         from .diff import diff
 
-        return diff(self, other, cluster_id=cluster_id)
+        return diff(self, other, everything=everything, cluster_id=cluster_id)
 
     def metrics(
         self,

@@ -7,7 +7,7 @@ from ..state.compare import Diff, compare
 from . import connect
 
 
-def diff(a: object, b: object, *, cluster_id: str | None = None) -> Diff:
+def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
     """DIFF: the differences from `a` to `b`, a row for each resource and key.
 
     Each side is a Cluster or what `connect` takes as target, both as they are now; a snapshot; a declarative file
@@ -18,6 +18,8 @@ def diff(a: object, b: object, *, cluster_id: str | None = None) -> Diff:
 
     Parameters
     ----------
+    everything
+        Also rows that differ only by default, or that Kafka's tools set for a while; they are always counted.
     cluster_id
         The cluster, if a history has several; default: that of the other side.
 
@@ -32,7 +34,7 @@ def diff(a: object, b: object, *, cluster_id: str | None = None) -> Diff:
         plan_named(side.removeprefix(PLAN)) if isinstance(side, str) and side.startswith(PLAN) else side
         for side in (a, b)
     ]
-    return compare(*sides, connect=connect, cluster_id=cluster_id)
+    return compare(*sides, connect=connect, everything=everything, cluster_id=cluster_id)
 
 
 PLAN = "plan:"

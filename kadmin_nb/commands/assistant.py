@@ -164,7 +164,7 @@ TOOLS = {tool.name: tool for tool in [
     Tool("config audit", "FINDINGS", "only"),
     Tool("history changes", "HISTORY_CHANGES", "where! times cluster_id"),
     Tool("history as-of", "QUOTAS CONFIGS CLIENT_CONFIGS SCRAM", "where! time! kind cluster_id"),
-    Tool("diff", "DIFF", "sides! cluster_id"),
+    Tool("diff", "DIFF", "sides! cluster_id all"),
     Tool("plan show", "PLAN DANGERS WARNINGS IMPACT STALLS PERMISSIONS", "which! told rights usage impact"),
     Tool("plan log", "PLANS JOURNAL", "which"),
     Tool("may-i", "PERMISSIONS", "words"),

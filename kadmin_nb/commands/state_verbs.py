@@ -147,7 +147,8 @@ def _recorded_at(where: str | None) -> History:
 @options.detailed("something differs")
 @click.argument("sides", nargs=-1, metavar="[A] [B]", type=Objects(lambda before: completions.profiles()))
 @_whose
-def diff(session: Session, sides: tuple[Any, ...], cluster_id: str | None) -> Any:
+@click.option("--all", "everything", is_flag=True, help="Also rows that differ only by a default, or for a while.")
+def diff(session: Session, sides: tuple[Any, ...], cluster_id: str | None, everything: bool) -> Any:
     """Compare two clusters, files or times.
 
     Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json); history:WHERE@TIME; or

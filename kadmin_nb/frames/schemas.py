@@ -785,8 +785,9 @@ class HISTORY_CHANGES(_OfCluster):
 
 class DIFF(Frame, key="row"):
     """Differences, one row for each resource and key. `state` is added (only b has it), removed (only a), changed,
-    source (the same value from elsewhere), unknown (one side could not be read; the key is null), or, at the end,
-    temporary: throttles of copies that are under way, which Kafka's tools set for a while."""
+    source (the same value from elsewhere), or unknown (one side could not be read; the key is null). At the end,
+    where everything is asked for: default (set on one side to what is the default on the other) and temporary
+    (throttles of copies that are under way, which Kafka's tools set for a while)."""
 
     shown = "row kind resource! key! state! a! b! source_a source_b note"
     columns = "row kind:text resource key? state a b source_a source_b note is_sensitive"

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
 
 from ..errors import KadminError, UsageError
 from ..hints import short_id
 from ..model.figures import utc
 from ..model.grammar import quote
+from ..model.resources import Resource
 from .declaration import Declared, read_by
 from .history import open_history
 from .reader import load
-from .snapshot_kinds import CREDENTIALS, kind_of_scope
+from .snapshot_kinds import CONFIGS, CREDENTIALS, kind_of_scope
 from .snapshots import Snapshot, snapshot_of_texts
+from .taking import configs_of
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
@@ -35,16 +40,21 @@ Connect = Callable[[str], AbstractContextManager[Any]]
 class Side:
     """One side of a comparison: a snapshot, and how it is called.
 
-    `is_live` of a cluster as it is now. `is_declared` that it is a file that somebody may have written: it says nothing
-    of what stands in server.properties. `only` are the kinds, resources and keys of which alone it says anything, as a
-    plan of its rows.
+    `port` is that of a cluster as it is now. `is_declared` that it is a file that somebody may have written: it says
+    nothing of what stands in server.properties. `only` are the kinds, resources and keys of which alone it says
+    anything, as a plan of its rows.
     """
 
     says: str
     content: Snapshot
-    is_live: bool = False
+    port: Any = None
     is_declared: bool = False
     only: frozenset[tuple[str, str, str]] | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """True of a cluster as it is now."""
+        return self.port is not None
 
     @property
     def cluster_id(self) -> str | None:
@@ -104,7 +114,7 @@ def read_sides(a: object, b: object, connect: Connect, cluster_id: str | None) -
                 sides[place] = _live(connections.enter_context(_reached(source.where, connect)), source.where, other)
             else:
                 sides[place] = _live(source, source.settings.bootstrap, other)
-        both = [sides[0], sides[1]]
+        both = [_with_synonyms(sides[place], sides[1 - place]) for place in (0, 1)]
         if all(side.is_live for side in both) and sides[0].cluster_id == sides[1].cluster_id:
             says = f"{sides[0].says} and {sides[1].says}, are the cluster {sides[0].cluster_id} as it is now"
             raise UsageError(f"both sides, {says}", hint="history:WHERE@TIME names an earlier state.")
@@ -132,10 +142,12 @@ def _live(cluster: Any, says: str, other: Side | None) -> Side:
     """A cluster as it is now; beside a declarative file, or a plan, of its kinds."""
     kinds = None
     if other is not None and other.is_declared:
-        credentials = not {*CREDENTIALS.scopes}.isdisjoint(other.content.scopes)
-        kinds = [*read_by(other.content.scopes), *[CREDENTIALS.name] * credentials]
+        scopes = other.content.scopes
+        credentials = not {*CREDENTIALS.scopes}.isdisjoint(scopes)
+        with_defaults = not {*CONFIGS.scopes}.isdisjoint(scopes)  # which the brokers have
+        kinds = [*read_by(scopes), *["broker"] * with_defaults, *[CREDENTIALS.name] * credentials]
     try:
-        return Side(says, cluster.snapshot(kinds), is_live=True)
+        return Side(says, cluster.snapshot(kinds), cluster.port)
     except KadminError as exc:
         raise exc.within(says) from None
 
@@ -181,3 +193,34 @@ def _past(where: str, time: str, cluster_id: str | None, other: Side | None) -> 
     if cluster_id is None and other and len(recorded.clusters) > 1 and other.cluster_id in recorded.clusters:
         cluster_id = other.cluster_id
     return Side(f"{HISTORY}{where}", recorded.as_of(time, cluster_id))
+
+
+def _with_synonyms(file: Side, live: Side) -> Side:
+    """A declarative file's configs with the synonyms of a cluster beside it: a file cannot say what applies without a
+    value."""
+    if not file.is_declared or live.port is None:
+        return file
+    configs, live_configs = file.content.configs.to_arrow(), live.content.configs.to_arrow()
+    missing = set(_common_places(configs)) - set(_common_places(live_configs))
+    chains = _chains(live.port, [place for place in missing if place[0] in _ANYWHERE])
+    synonyms = pa.array([chains.get(place) for place in _common_places(configs)], configs.schema.field("synonyms").type)
+    with_them = configs.set_column(configs.schema.get_field_index("synonyms"), "synonyms", synonyms)
+    return replace(file, content=file.content.with_frame(CONFIGS, with_them))
+
+
+_Place = tuple[str, str, str | None]
+_ANYWHERE = ("TOPIC", "GROUP", "CLIENT_METRICS")
+"""The resources that any broker answers for."""
+
+
+def _common_places(configs: pa.Table) -> list[_Place]:
+    columns = (configs[name].to_pylist() for name in ("resource_type", "resource_name", "key"))
+    return list(zip(*columns, strict=True))
+
+
+def _chains(port: Any, places: Sequence[_Place]) -> dict[_Place, Any]:
+    """The synonyms of these keys on a cluster; none of resources that do not exist, or may not be seen."""
+    resources = sorted({(kind, name) for kind, name, _ in places})
+    keys = sorted({key for _, _, key in places if key is not None})
+    table = configs_of(port, starmap(Resource, resources), keys=keys)
+    return dict(zip(_common_places(table), table["synonyms"].to_pylist(), strict=True))

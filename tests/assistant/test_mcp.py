@@ -166,7 +166,7 @@ OF_FILES = [
     ("config_why", {"words": ["topic=orders"], "history": "lake"}, 0),
     ("history_changes", {"where": "lake"}, 0),
     ("history_as_of", {"where": "lake", "time": ["now"], "kind": "client_configs"}, 0),
-    ("diff", {"sides": ["history:lake@now"]}, 0),
+    ("diff", {"sides": ["history:lake@now"], "all": True}, 0),
     ("diff", {"sides": ["now.yaml"]}, 0),
     ("diff", {"sides": ["plan:p.json"]}, 1),
     ("plan_show", {"which": "p.json"}, 1),

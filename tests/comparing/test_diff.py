@@ -20,7 +20,7 @@ def of_broker(name: str, key: str, value: str, source: str = "STATIC_BROKER_CONF
 
 def test_counts_come_first() -> None:
     """The three that mattered were below four hundred others."""
-    a = taken(0, {"alice": 1, "bob": 2}, [topic("t", "segment.ms", "5")])
+    a = taken(0, {"alice": 1, "bob": 2}, [topic("t", "retention.ms", "604800000"), topic("t", "segment.ms", "5")])
     b = taken(1, {"bob": 3}, [topic("t", "segment.ms", "6"), failed("u")])
     found = kn.diff(a, b)
     assert rows(found) == [
@@ -29,12 +29,14 @@ def test_counts_come_first() -> None:
         ("user=alice", "producer_byte_rate", "removed", "1", None),
         ("user=bob", "producer_byte_rate", "changed", "2", "3"),
     ]
-    assert repr(found).splitlines()[:3] == [
+    assert repr(found).splitlines()[:4] == [
         "4 differences: 1 only in a, 2 changed, 1 that could not be read",
         "a: a snapshot (cluster here at 2026-11-01 00:00:00Z)",
         "b: a snapshot (cluster here at 2026-11-01 01:00:00Z, NOT COMPLETE: 1 could not be read)",
+        "besides, 1 only by default (--all shows them)",
     ]
-    assert [row["row"] for row in found.to_arrow().to_pylist()] == [1, 2, 3, 4]
+    by_default = kn.diff(a, b, everything=True).to_arrow().to_pylist()[4:]
+    assert [(row["row"], row["key"], row["state"]) for row in by_default] == [(5, "retention.ms", "default")]
     assert not found.ok
 
 

@@ -58,7 +58,6 @@ def test_from_two_clusters_to_two_that_are_alike(kafka, other_kafka, cluster, ot
     hold(other, {bob: "2MB/s"})
     line = ("diff", kafka.bootstrap, other_kafka.bootstrap)
     wanted = [
-        (f"topic={name}", "retention.ms", "removed", "604800000", None),
         (f"topic={name}", "segment.bytes", "changed", "123456789", "99999999"),
         (f"user={alice}", "producer_byte_rate", "removed", "5000000", None),
         (f"user={bob}", "producer_byte_rate", "changed", "1000000", "2000000"),
@@ -68,7 +67,7 @@ def test_from_two_clusters_to_two_that_are_alike(kafka, other_kafka, cluster, ot
 
 
 def test_a_file_beside_a_cluster(other_kafka, other, kadmin, unique, tmp_path: Path) -> None:
-    """The file had a topic's setting, and the cluster had not: nobody said so."""
+    """The file said 7 days, the cluster kept 7 days by default, and that was a difference."""
     name, file = unique("orders"), tmp_path / "cluster.yaml"
     make_topic(other_kafka, name)
     hold(other, {unique("user"): "5MB/s"})
@@ -77,14 +76,16 @@ def test_a_file_beside_a_cluster(other_kafka, other, kadmin, unique, tmp_path: P
     assert kadmin("diff", str(file), *at, "--detailed-exitcode")[0] == 0
     told = {
         "kadmin": 1,
-        "configs": {f"topic={name}": {"segment.ms": "5"}},
+        "configs": {f"topic={name}": {"retention.ms": "604800000", "min.insync.replicas": "1", "segment.ms": "5"}},
     }
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(told))
-    code, out, _ = kadmin("diff", str(file), *at, "--json")
+    code, out, _ = kadmin("diff", str(file), *at, "--all", "--json")
     assert code == 0
     assert rows(out, name) == [
         (f"topic={name}", "segment.ms", "removed", "5", None),
+        (f"topic={name}", "min.insync.replicas", "default", "1", None),
+        (f"topic={name}", "retention.ms", "default", "604800000", None),
     ]
 
 

@@ -27,6 +27,7 @@ def test_quotas_that_differ() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "states"),
     [
+        (topic("t", "retention.ms", "604800000"), None, ["default"]),
         (topic("t", "retention.ms", "1"), None, ["removed"]),
         (None, topic("t", "retention.ms", "1"), ["added"]),
         (topic("t", "retention.ms", "1"), topic("t", "retention.ms", "2"), ["changed"]),
@@ -39,13 +40,55 @@ def test_quotas_that_differ() -> None:
         (topic("t", "x.password", "1"), topic("t", "x.password", "2"), []),
         (topic("t", "x.password", "1"), None, ["removed"]),
     ],
-    ids=["set", "set there", "other values", "from elsewhere", "equal", "two secrets", "a secret alone"],
+    ids=["by default", "set", "set there", "other values", "from elsewhere", "equal", "two secrets", "a secret alone"],
 )
-def test_configs_that_differ(a, b, states: list[str]) -> None:
-    """A topic kept its data elsewhere for a day less, and nobody saw it."""
-    found = kn.diff(*(taken(hour, {}, [row] if row else []) for hour, row in enumerate((a, b))))
+def test_a_difference_by_default_is_none_that_matters(a, b, states: list[str]) -> None:
+    """Four thousand differences, and all but three of them said what is the default anyway."""
+    found = kn.diff(*(taken(hour, {}, [row] if row else []) for hour, row in enumerate((a, b))), everything=True)
     assert [row[2] for row in _rows(found)] == states
-    assert len(found.differing) == len(states)
+    assert len(found.differing) == len(states) - states.count("default")
+
+
+_FIRST = {"resource_type": "BROKER", "source": "STATIC_BROKER_CONFIG", "synonyms": []}
+_ALL = {"resource_type": "BROKER", "source": "DYNAMIC_DEFAULT_BROKER_CONFIG", "synonyms": []}
+
+
+@pytest.mark.parametrize(
+    ("brokers", "value", "state"),
+    [
+        ([topic("1", "node.id", "1", **_FIRST)], "604800000", "default"),
+        ([topic("1", "log.retention.ms", "604800000", **_FIRST)], "604800000", "default"),
+        ([topic("1", "log.retention.hours", "24", **_FIRST)], "86400000", "default"),
+        ([topic("1", "log.retention.hours", "-1", **_FIRST)], "-1", "default"),
+        ([topic("1", "log.retention.hours", "24", **_FIRST)], "604800000", "added"),
+        ([topic("1", "node.id", "1", **_FIRST), topic("", "log.retention.ms", "5", **_ALL)], "604800000", "added"),
+        ([topic("1", "node.id", "1", **_FIRST), topic("", "log.retention.ms", "5", **_ALL)], "5", "default"),
+        ([topic("1", "log.retention.ms", "5", **_FIRST), topic("2", "node.id", "2", **_FIRST)], "5", "added"),
+    ],
+    ids=[
+        *(
+            "Kafka's",
+            "that of its file",
+            "the same in hours",
+            "no end in hours",
+            "another in its file",
+            "another for all",
+        ),
+        *("the same for all", "its brokers do not agree"),
+    ],
+)
+def test_by_default_means_by_the_other_clusters_default(brokers, value: str, state: str) -> None:
+    """Production keeps 7 days by default and staging one, and the topic's 7 days were said to be the same there."""
+    theirs = topic("t", "retention.ms", value, default="604800000")
+    found = kn.diff(taken(0, {}, brokers), taken(1, {}, [*brokers, theirs]), everything=True)
+    assert [row[1:3] for row in _rows(found)] == [("retention.ms", state)]
+
+
+def test_nobody_knows_the_default_of_brokers_that_could_not_be_read() -> None:
+    """The brokers were forbidden, and their defaults were said to be mine."""
+    theirs = {**failed("1"), "resource_type": "BROKER"}
+    found = kn.diff(taken(0, {}, [topic("t", "retention.ms", "604800000")]), taken(1, {}, [theirs]))
+    assert [row[2] for row in _rows(found)] == ["unknown", "removed"]
 
 
 def test_a_secret_shows_as_one() -> None:

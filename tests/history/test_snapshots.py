@@ -146,6 +146,6 @@ def test_two_live_clusters_are_compared(
             (r["key"], r["state"], r["a"], r["b"]) for r in rows if r["resource"] in (f"topic={name}", f"user={user}")
         ]
 
-    configs = [("retention.bytes", "removed", "-1", None), ("retention.ms", "changed", "1000", "5000")]
-    found = kn.diff(cluster.snapshot(), another.snapshot())
-    assert ours(found) == [*configs, ("consumer_byte_rate", "removed", "7700", None)]
+    configs = [("retention.bytes", "default", "-1", None), ("retention.ms", "changed", "1000", "5000")]
+    found = kn.diff(cluster.snapshot(), another.snapshot(), everything=True)
+    assert ours(found) == [configs[1], ("consumer_byte_rate", "removed", "7700", None), configs[0]]
