@@ -45,25 +45,14 @@ _detailed = options.detailed("something differs")
 @history.command()
 @options.reading
 @_where
-@click.option(
-    "--plan",
-    "plans",
-    multiple=True,
-    metavar="PLAN",
-    help="A plan that was applied elsewhere since the last snapshot.",
-)
-@click.option("--keep", metavar="LENGTH", help="Remove rows that ended longer ago than this: '90 days'.")
-def record(session: Session, where: str, plans: tuple[str, ...], keep: str | None) -> Any:
+def record(session: Session, where: str) -> Any:
     """Record the current cluster.
 
     All quotas, configs, client configs and SCRAM users are recorded, but no secret. Unchanged rows take no space. A
-    change since the last snapshot is a plan's if the plan has that row, with the value that is there now. Plans that
-    were applied on this machine are known; --plan gives others, and may be repeated."""
-    from ..plans.journal.store import plan_named
-
-    applied = [plan_named(plan) for plan in plans]
+    change since the last snapshot is a plan's if a plan that was applied on this machine has that row, with the value
+    that is there now."""
     with session.at_work("recording"):
-        return _at(where, keep).record(session.cluster.snapshot(), applied)
+        return _at(where).record(session.cluster.snapshot())
 
 
 @history.command()
@@ -126,10 +115,10 @@ def history_at(where: str | None) -> History | None:
     return None if where is None else _at(where)
 
 
-def _at(where: str, keep: str | None = None) -> History:
+def _at(where: str) -> History:
     from ..state import open_history
 
-    return open_history(where, keep=keep)
+    return open_history(where)
 
 
 def _recorded_at(where: str | None) -> History:
@@ -166,7 +155,7 @@ def diff(session: Session, sides: tuple[Any, ...], cluster_id: str | None, every
     if len(sides) == 2 and "cluster" in click.get_current_context().meta:
         raise UsageError("--cluster is a third cluster", hint="diff A --cluster B")
     other = sides[1] if len(sides) == 2 else session.cluster
-    return compared(sides[0], other, cluster_id=cluster_id)
+    return compared(sides[0], other, everything=everything, cluster_id=cluster_id)
 
 
 _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}

@@ -694,9 +694,9 @@ class SNAPSHOT_CREDENTIALS(_OfCluster, _Credential, _Taken, key="snapshot_id ent
 class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
     """The snapshots of a history, one row per snapshot and kind."""
 
-    shown = "taken_at! kind! rows! unchanged! scopes plan_id author snapshot_id cluster_id"
+    shown = "taken_at! kind! rows! scopes plan_id author snapshot_id cluster_id"
     nouns = "part of a snapshot", "parts of snapshots"
-    columns = "taken_at:moment snapshot_id:text kind rows unchanged:flag scopes:text plan_id? author:text?"
+    columns = "taken_at:moment snapshot_id:text kind rows scopes:text plan_id? author:text?"
     kind = Field(TEXT, "quotas, configs, client_configs or credentials")
     rows = Field(COUNT, "0: nothing was set")
 

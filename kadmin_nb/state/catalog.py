@@ -21,7 +21,6 @@ from .intervals import (
     FROM,
     SNAPSHOTS,
     TO,
-    Edits,
     Moved,
     Place,
     Reading,
@@ -96,7 +95,7 @@ class SparkSchema(Place):
         of_kind = f"{self._where(cluster_id)} AND frame = {self.text(kind.name)}"
         return Reading(rows, self._rows(SNAPSHOTS, of_kind), version)
 
-    def change(self, kind: SnapshotKind, cluster_id: str, edits: Edits, since: datetime, reading: Reading) -> int:
+    def change(self, kind: SnapshotKind, cluster_id: str, edits: pa.Table, since: datetime, reading: Reading) -> int:
         """The version after one MERGE, which fails if other rows or another number of snapshots are found than were
         read.
         """
@@ -112,13 +111,12 @@ class SparkSchema(Place):
         put = ", ".join(f"t.`{column}` = s.`{column}`" for column in columns)
         self._run(
             f"MERGE INTO {name} AS t USING ("
-            f"SELECT {', '.join(f'`{column}`' for column in columns)},"
-            f" IF({as_read}, removed, raise_error({self.text(_READ_AGAIN)})) AS removed FROM {{edits}}) AS s"
+            f"SELECT *, IF({as_read}, true, raise_error({self.text(_READ_AGAIN)})) AS as_read FROM {{edits}}) AS s"
             f" ON t.cluster_id = {self.text(cluster_id)} AND {by} AND (t.{TO} IS NULL OR t.{TO} >= {self.time(since)})"
-            f" WHEN MATCHED AND s.removed THEN DELETE WHEN MATCHED THEN UPDATE SET {put}"
-            f" WHEN NOT MATCHED AND NOT s.removed THEN INSERT ({', '.join(f'`{column}`' for column in columns)})"
+            f" WHEN MATCHED AND s.as_read THEN UPDATE SET {put}"
+            f" WHEN NOT MATCHED AND s.as_read THEN INSERT ({', '.join(f'`{column}`' for column in columns)})"
             f" VALUES ({', '.join(f's.`{column}`' for column in columns)})",
-            edits=to_spark(edits.with_mark, self._spark),
+            edits=to_spark(edits, self._spark),
         )
         self._changed[kind.history_table] = reading.version + 1
         return reading.version + 1
@@ -134,9 +132,6 @@ class SparkSchema(Place):
         added = to_spark(rows.select(FRAMES[name].names), self._spark)
         columns = ", ".join(f"`{column}`" for column in FRAMES[name].names)
         self._run(f"INSERT INTO {self._name(name)} ({columns}) SELECT {columns} FROM {{added}}", added=added)
-
-    def delete(self, name: str, condition: str) -> None:
-        self._run(f"DELETE FROM {self._name(name)} WHERE {condition}")
 
     def text(self, text: str) -> str:
         """Whatever is in it: its bytes, in hexadecimal."""

@@ -6,7 +6,6 @@ lock keeps recorders apart besides, so that what Delta keeps for readers and wri
 
 from __future__ import annotations
 
-import configparser
 import json
 import os
 import random
@@ -28,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import files
-from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
+from ..errors import Invalid, TimedOut, Unsupported, UsageError
 from ..frames.frame import Frame
 from .intervals import (
     FRAMES,
@@ -37,7 +36,6 @@ from .intervals import (
     SNAPSHOTS,
     TO,
     TRIES,
-    Edits,
     Moved,
     Place,
     Reading,
@@ -119,7 +117,7 @@ class DeltaFolder(Place):
         of_cluster = self._chosen(self._newest(SNAPSHOTS), FRAMES[SNAPSHOTS], _touching(cluster_id))
         return Reading(rows, of_cluster.filter(pc.equal(of_cluster["frame"], kind.name)), table.version())
 
-    def change(self, kind: SnapshotKind, cluster_id: str, edits: Edits, since: datetime, reading: Reading) -> int:
+    def change(self, kind: SnapshotKind, cluster_id: str, edits: pa.Table, since: datetime, reading: Reading) -> int:
         from deltalake import WriterProperties
 
         table, columns = self._at_hand[kind.history_table], kind.history_frame.names
@@ -128,16 +126,15 @@ class DeltaFolder(Place):
         values = {f'"{name}"': f's."{name}"' for name in columns}
         with self._committing():
             merge = table.merge(
-                edits.with_mark,
+                edits.replace_schema_metadata(),
                 f"t.cluster_id = {self.text(cluster_id)} AND {by} AND {still}",
                 source_alias="s",
                 target_alias="t",
                 writer_properties=WriterProperties(compression="ZSTD"),
                 **_exactly(),
             )
-            merge = merge.when_matched_delete(predicate="s.removed")
             merge = merge.when_matched_update(updates={n: v for n, v in values.items() if n != '"cluster_id"'})
-            merge.when_not_matched_insert(updates=values, predicate="NOT s.removed").execute()
+            merge.when_not_matched_insert(updates=values).execute()
         return table.version()
 
     def fence(self, kind: SnapshotKind, version: int) -> None:
@@ -156,11 +153,6 @@ class DeltaFolder(Place):
         table = self._newest(name)
         with self._committing():
             write_deltalake(table, rows, mode="append", writer_properties=properties, **_hooks())
-
-    def delete(self, name: str, condition: str) -> None:
-        if (table := self._table(name)) is not None:
-            with self._committing():
-                table.delete(condition, **_hooks())
 
     def text(self, text: str) -> str:
         quoted = text.replace("'", "''")
@@ -449,7 +441,7 @@ def _one_line(exc: BaseException) -> str:
     return " ".join(str(exc).split())
 
 
-# --- the place: a folder, or the address of an object store that we have credentials for ---
+# --- the place: a folder, or the address of an object store ---
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/.*", re.S)
 _FILE = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/[^/]))(.*)", re.S | re.I)
@@ -492,63 +484,23 @@ def check_credentials(where: str) -> None:
     Raises
     ------
     UsageError
-        Neither the environment nor a file of the cloud's own tools names any.
+        Neither the environment nor a folder of the cloud's own tools has any.
     """
-    scheme, names = where.partition(":")[0].lower(), {name for name, value in os.environ.items() if value}
-    gcloud_login = (files.home() or Path("/")) / ".config/gcloud/application_default_credentials.json"
-    if scheme in ("s3", "s3a"):
-        _check_aws(where, names)
-    elif scheme in ("gs", "gcs") and not (any(map(_GOOGLE.fullmatch, names)) or gcloud_login.exists()):
-        raise _refusal(where, "credentials for Google Cloud", "GOOGLE_APPLICATION_CREDENTIALS")
-    elif scheme in ("az", "azure", "adl", "abfs", "abfss") and not any(map(_AZURE.fullmatch, names)):
-        raise _refusal(where, "credentials for Azure", "AZURE_STORAGE_ACCOUNT_KEY")
-
-
-_MOST_BYTES = 1 << 20
-"""Bytes that the profiles of AWS may have."""
-_GOOGLE = re.compile(r"GOOGLE_(APPLICATION_CREDENTIALS|SERVICE_ACCOUNT\w*|SKIP_SIGNATURE)|GCE_METADATA_HOST")
-_AZURE = re.compile(r"AZURE_\w*(KEY|SAS\w*|SECRET|TOKEN\w*|CLIENT_ID|ENDPOINT|CLI|SIGNATURE)|IDENTITY_ENDPOINT")
-_AWS: tuple[set[str], ...] = (
-    {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"},
-    {"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"},
-    {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"},
-    {"AWS_CONTAINER_CREDENTIALS_FULL_URI"},
-    {"AWS_SKIP_SIGNATURE"},
-)
-_AWS_LOGINS = ("aws_secret_access_key", "role_arn", "credential_", "sso_", "web_identity_token_file", "login_session")
-"""Beginnings of the keys that make a profile of AWS a login."""
-_AWS_HINT = (
-    "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or for the role of this machine "
-    "AWS_EC2_METADATA_DISABLED=false"
-)
-
-
-def _check_aws(where: str, names: set[str]) -> None:
-    """The region too: without one its metadata address is asked. Its own variables may allow that."""
-    switched_on = os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "false"
-    if switched_on or "AWS_EC2_METADATA_SERVICE_ENDPOINT" in names:
+    cloud = _CLOUDS.get(where.partition(":")[0].lower())
+    if cloud is None:
         return
-    profile = _aws_profile()
-    if not any(needed <= names for needed in _AWS) and not any(key.startswith(_AWS_LOGINS) for key in profile):
-        raise _refusal(where, "credentials for AWS", _AWS_HINT)
-    if not names & {"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"} and "region" not in profile:
-        raise _refusal(where, "a region of AWS", "AWS_REGION")
+    prefix, folder, hint = cloud
+    is_set = any(name.startswith(prefix) and value for name, value in os.environ.items())
+    if not is_set and not Path(files.home() or "/", folder).exists():
+        raise UsageError(f"{where} needs credentials, and none are configured", hint=f"Set {hint}.")
 
 
-def _aws_profile() -> set[str]:
-    """The keys of the chosen profile, in both files that AWS has them in."""
-    name = os.environ.get("AWS_PROFILE") or "default"
-    keys: set[str] = set()
-    for variable, file in (("AWS_SHARED_CREDENTIALS_FILE", "credentials"), ("AWS_CONFIG_FILE", "config")):
-        reader = configparser.RawConfigParser(strict=False)
-        try:
-            place = files.expanded(os.environ.get(variable) or f"~/.aws/{file}")
-            reader.read_string(files.read_text(place, "the profiles of AWS", _MOST_BYTES))
-        except (KadminError, configparser.Error):
-            continue
-        keys.update(*(reader[section] for section in (name, f"profile {name}") if section in reader))
-    return keys
-
-
-def _refusal(where: str, lacking: str, hint: str) -> UsageError:
-    return UsageError(f"{where} needs {lacking}, and none is configured", hint=f"Set {hint}.")
+_AWS = ("AWS_", ".aws", "AWS_PROFILE, or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION")
+_GOOGLE = (("GOOGLE_", "GCE_"), ".config/gcloud", "GOOGLE_APPLICATION_CREDENTIALS")
+_AZURE = (("AZURE_", "IDENTITY_ENDPOINT"), ".azure", "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY")
+_CLOUDS: dict[str, tuple[str | tuple[str, ...], str, str]] = {
+    **dict.fromkeys(("s3", "s3a"), _AWS),
+    **dict.fromkeys(("gs", "gcs"), _GOOGLE),
+    **dict.fromkeys(("az", "azure", "adl", "abfs", "abfss"), _AZURE),
+}
+"""By the scheme of an address: how its variables begin, the folder of its tools, and what to set."""

@@ -6,8 +6,8 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -20,13 +20,14 @@ from ..errors import Invalid, NotFound, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.given_frames import plain
+from ..frames.schema_metadata import noted
 from ..hints import Hint, Verb, sentence
 from ..model import rights
 from ..model.changes import AppliedRow
 from ..model.figures import utc
 from ..model.findings import Row
 from ..model.resources import Resource
-from ..model.times import length_of_time, moment
+from ..model.times import moment
 from .intervals import (
     FROM,
     PLANNED,
@@ -35,27 +36,24 @@ from .intervals import (
     Place,
     edits_of,
     frame_of,
+    is_late,
     moment_of,
-    of_scopes,
-    read_scopes,
     state_at,
     taken_until_alone,
 )
-from .planned import PlannedChanges, not_yet_kept, plans_of, rows_applied, rows_of_plans
+from .planned import PlannedChanges, not_yet_kept, rows_of_plans
 from .snapshot_kinds import CONFIGS, KINDS, SnapshotKind, content_of, difference, within
 from .snapshots import PartlyRead, Snapshot, UnreadPart, refuse_other_than_snapshot, snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ..plans.plan import Plan
 
 _PART = r"(?:\w+|`(?:[^`]|``)+`)"
 _SCHEMA = re.compile(rf"{_PART}\.{_PART}")
-_TABLE = re.compile(rf"{_PART}(\.{_PART}){{2,}}")
 
 
-def open_history(where: object, spark: SparkSession | None = None, keep: str | timedelta | None = None) -> History:
+def open_history(where: object, spark: SparkSession | None = None) -> History:
     """The history at a path or in a schema of a catalog; nothing is created before the first snapshot is recorded.
 
     It is six tables: `quotas_history`, `configs_history`, `client_configs_history` and `credentials_history`, whose
@@ -68,69 +66,43 @@ def open_history(where: object, spark: SparkSession | None = None, keep: str | t
         only), or `catalog.schema`, through Spark SQL. `a.b` is a schema: write `./a.b` for a path.
     spark
         The session for a schema; default: the active one, or a local one.
-    keep
-        How long to keep rows that have ended, such as `90 days`; `record` removes older ones now and then. The state at
-        each time since then can still be read. Default: everything is kept.
 
     Raises
     ------
     UsageError
-        Neither; `keep` is not a length of time.
+        Neither.
     Unsupported
         `deltalake`, or pyspark, is not installed.
     """
-    kept = length_of_time(keep) if isinstance(keep, str) else keep
-    if keep is not None and (not isinstance(kept, timedelta) or kept <= timedelta(0)):
-        raise UsageError(f"keep={keep!r} is not a length of time", hint="For example '90 days'.")
-    if isinstance(where, str) and _TABLE.fullmatch(where):
-        schema = where.rpartition(".")[0]
-        raise UsageError(
-            f"{where} is the name of a table, and a history is a schema of several", hint=f"For example {schema}."
-        )
     if isinstance(where, str) and _SCHEMA.fullmatch(where):
         from .catalog import SparkSchema
 
-        return History(SparkSchema(where, spark), kept)
+        return History(SparkSchema(where, spark))
     if not isinstance(where, str | os.PathLike) or not os.fspath(where):
         raise UsageError(f"{where!r} is not a place for a history", hint="Give a path, or catalog.schema.")
     from .delta import DeltaFolder
 
-    return History(DeltaFolder(os.fspath(where)), kept)
-
-
-@dataclass(frozen=True)
-class _Stored:
-    """The version of the intervals that say what a snapshot says, whether they said something else before, and
-    whether that snapshot was recorded already.
-    """
-
-    version: int
-    changed: bool
-    is_known: bool
+    return History(DeltaFolder(os.fspath(where)))
 
 
 class History:
     """The history of one or many clusters, as intervals. Open one with `kn.open_history(where)`."""
 
-    def __init__(self, place: Place, keep: timedelta | None = None) -> None:
-        self._place, self._keep = place, keep
+    def __init__(self, place: Place) -> None:
+        self._place = place
 
-    def record(self, snapshot: Snapshot, plans: object = None) -> PartlyRead:
+    def record(self, snapshot: Snapshot) -> PartlyRead:
         """Record a snapshot. Changed values close open intervals and open new ones, in one commit for each kind; an
         unchanged snapshot adds only a row for each kind to the table of snapshots.
 
-        That nothing was there is recorded too. Several may record at once. One that is recorded late takes its place
-        in time.
+        That nothing was there is recorded too. Several may record at once; a kind of which a later snapshot has been
+        recorded is left out, and said. A change is a plan's if the plan was applied on this machine, has it as a row,
+        and left the value that is there now: the journals here tell. Of the others no author is known.
 
         Parameters
         ----------
         snapshot
             `cluster.snapshot()`.
-        plans
-            Plans that were applied elsewhere since the last snapshot, in that order; those that were applied on this
-            machine are known from their journals, where `cluster.snapshot()` is recorded. A change between the two
-            snapshots is a plan's if the plan has it as a row, with the value that is there now; of the others no author
-            is known.
 
         Returns
         -------
@@ -144,45 +116,37 @@ class History:
             Nothing of it was read in full, or it has a key twice, or two intervals of one key are open; nothing was
             recorded.
         UsageError
-            It is not a snapshot, or not a plan; the place has something that is not a history.
-        WrongCluster
-            A plan of another cluster.
+            It is not a snapshot; the place has something that is not a history.
         Unsupported
             The session has no Delta.
         TimedOut
             Other processes recorded at the same time, repeatedly.
         """
         taken = _whole(snapshot)
-        passed = plans_of(plans, taken.cluster_id)
         contents = {kind: content_of(taken.frames[kind.name].to_arrow(), kind) for kind in taken.kinds}
         with self._place.recording():
-            planned = self._place.rows(PLANNED, taken.cluster_id).to_pylist()
-            applied = self._applied(passed, taken, planned)
-            authors = {one.id: one.head.author for one in passed} | {row.plan_id: row.author for row in applied}
+            before = self._place.snapshots(taken.cluster_id)
+            applied = _applied(taken, before)
+            authors = {row.plan_id: row.author for row in applied}
             rows = {kind: _snapshot_row(taken, kind, len(content), authors) for kind, content in contents.items()}
             stored = {kind: self._stored(kind, content, rows[kind]) for kind, content in contents.items()}
+            planned = self._place.rows(PLANNED, taken.cluster_id).to_pylist()
             if left := not_yet_kept(rows_of_plans(applied, taken), planned):
                 self._place.add(PLANNED, schemas.table(schemas.PLANNED_CHANGES, left))
-            if new := [rows[kind] for kind in rows if not stored[kind].is_known]:
+            told = [rows[kind] for kind, version in stored.items() if version is not None]
+            known = before.filter(pc.equal(before["snapshot_id"], taken.id))["frame"].to_pylist()
+            if new := [row for row in told if row["frame"] not in known]:
                 self._place.add(SNAPSHOTS, schemas.table(schemas.HISTORY_SNAPSHOTS, new))
-            for kind in contents:
-                self._fence(kind, contents[kind], rows[kind], stored[kind].version)
-            self._forget(taken.cluster_id)
-        told = [{**row, "kind": kind.name, "unchanged": not stored[kind].changed} for kind, row in rows.items()]
-        return PartlyRead(schemas.table(schemas.SNAPSHOTS, told), taken.unread)
+            for kind, version in stored.items():
+                self._fence(kind, contents[kind], rows[kind], version)
+        late = ", ".join(kind.title for kind, version in stored.items() if version is None)
+        table = schemas.table(schemas.SNAPSHOTS, [{**row, "kind": row["frame"]} for row in told])
+        left_out = [f"left out, as a later snapshot has been recorded: {late}"] if late else []
+        return PartlyRead(noted(table, left_out), taken.unread)
 
     def snapshots(self, cluster_id: str | None = None) -> Answer:
         """SNAPSHOTS: the recorded snapshots, oldest first."""
-        rows = _snapshot_rows(self._place.snapshots(cluster_id))
-        changed_at = {kind.name: self._times_of_changes(kind, cluster_id) for kind in KINDS.values()}
-        last: dict[tuple[str, str], datetime] = {}
-        for row in rows:
-            cluster, frame, at = row["cluster_id"], row["frame"], row["taken_at"]
-            before = last.get((cluster, frame))
-            times = changed_at[frame].get(cluster, np.array([], "datetime64[us]"))
-            first, end = np.searchsorted(times, pa.array([before or at, at], pa.timestamp("us")).to_numpy(), "right")
-            row |= {"kind": frame, "unchanged": before is not None and first == end}
-            last[cluster, frame] = at
+        rows = [{**row, "kind": row["frame"]} for row in _snapshot_rows(self._place.snapshots(cluster_id))]
         return Answer(schemas.table(schemas.SNAPSHOTS, rows))
 
     @property
@@ -292,65 +256,47 @@ class History:
         changed.sort(key=itemgetter("taken_at", "kind", "resource", "key"))
         return Answer(schemas.table(schemas.HISTORY_CHANGES, changed))
 
-    def _stored(self, kind: SnapshotKind, content: pa.Table, row: Row) -> _Stored:
-        """Let the intervals say what the content says."""
-        cluster_id, at = row["cluster_id"], row["taken_at"]
+    def _stored(self, kind: SnapshotKind, content: pa.Table, row: Row) -> int | None:
+        """The version of the intervals that say what the content says; None where they say what a later one says."""
 
-        def step() -> _Stored:
-            reading = self._place.read(kind, cluster_id, at)
-            edits = edits_of(reading, content, kind, row, self._place.where)
-            is_known = pc.index(reading.snapshots["snapshot_id"], row["snapshot_id"]).as_py() >= 0
-            if not edits:
-                return _Stored(reading.version, not len(reading.snapshots), is_known)
-            return _Stored(self._place.change(kind, cluster_id, edits, at, reading), True, is_known)
+        def step() -> int | None:
+            reading = self._place.read(kind, row["cluster_id"], row["taken_at"])
+            if is_late(reading, row):
+                return None
+            edits = edits_of(reading.rows, content, kind, row, self._place.where)
+            if not len(edits):
+                return reading.version
+            return self._place.change(kind, row["cluster_id"], edits, row["taken_at"], reading)
 
         return taken_until_alone(step, self._place.where)
 
-    def _fence(self, kind: SnapshotKind, content: pa.Table, row: Row, version: int) -> None:
+    def _fence(self, kind: SnapshotKind, content: pa.Table, row: Row, version: int | None) -> None:
         """Make sure that the intervals still say what the content says now that the snapshot is among the others:
         who compared one without knowing of it cannot commit any more, and who did so before is seen."""
-        versions = chain([version], (self._stored(kind, content, row).version for _ in repeat(None)))
-        taken_until_alone(lambda: self._place.fence(kind, next(versions)), self._place.where)
+        versions = chain([version], (self._stored(kind, content, row) for _ in repeat(None)))
 
-    def _applied(self, passed: Sequence[Plan], taken: Snapshot, planned: Sequence[Row]) -> list[AppliedRow]:
-        """The rows that plans have changed since the snapshot before; a plan that was passed counts once."""
-        times = self._place.snapshots(taken.cluster_id)["taken_at"]
-        since = pc.max(times.filter(pc.less(times, moment_of(taken.taken_at)))).as_py()
-        kept = {row["plan_id"] for row in planned}
-        return rows_applied([plan for plan in passed if plan.id not in kept], taken, since)
+        def step() -> None:
+            if (stored := next(versions)) is not None:
+                self._place.fence(kind, stored)
 
-    def _forget(self, cluster_id: str) -> None:
-        """Remove what had ended before the time that is kept, but for the snapshots that its state is read from."""
-        if self._keep is None:
-            return
-        until = datetime.now(UTC) - self._keep
-        rows = [row for row in _snapshot_rows(self._place.snapshots(cluster_id)) if row["taken_at"] <= until]
-        newest = {(row["frame"], scope): row["snapshot_id"] for row in rows for scope in row["scopes"].split()}
-        old = [row["taken_at"] for row in rows if row["snapshot_id"] not in newest.values()]
-        if old and until - old[0] > self._keep / 10:
-            self._place.forget(cluster_id, until, sorted({*newest.values()}))
-
-    def _times_of_changes(self, kind: SnapshotKind, cluster_id: str | None) -> dict[str, np.ndarray]:
-        """When the rows of a kind began and ended, by cluster, in order."""
-        rows = self._place.rows(kind.history_table, cluster_id)
-        edges = [rows.select(["cluster_id", name]).rename_columns(["cluster_id", "at"]) for name in (FROM, TO)]
-        times = pa.concat_tables(edges).group_by(["cluster_id", "at"]).aggregate([]).drop_null().sort_by("at")
-        clusters = times["cluster_id"].unique().to_pylist()
-        return {name: times.filter(pc.equal(times["cluster_id"], name))["at"].to_numpy() for name in clusters}
+        taken_until_alone(step, self._place.where)
 
     def _changes_of(
         self, kind: SnapshotKind, cluster_id: str, rows: Sequence[Row], since: datetime | None
     ) -> Iterator[_Change]:
         """The changes of a cluster and kind that these snapshots saw after a time."""
-        lines = [(scopes, snapshots, _places(snapshots, since)) for scopes, snapshots in _lines(kind, rows)]
-        lines = [(scopes, snapshots, places) for scopes, snapshots, places in lines if places]
+        lines = []
+        for scope in kind.scopes:
+            snapshots = [row for row in rows if scope in row["scopes"].split()]
+            if places := [n for n, row in enumerate(snapshots) if n and (since is None or row["taken_at"] > since)]:
+                lines.append((scope, snapshots, places))
         if not lines:
             return
         first = min(snapshots[places[0] - 1]["taken_at"] for _, snapshots, places in lines)
         last = max(snapshots[places[-1]]["taken_at"] for _, snapshots, places in lines)
         intervals = self._place.rows(kind.history_table, cluster_id, first, last)
-        for scopes, snapshots, places in lines:
-            yield from _changes_between(of_scopes(intervals, kind, scopes), kind, snapshots, places)
+        for scope, snapshots, places in lines:
+            yield from _changes_between(within(intervals, [scope]), kind, snapshots, places)
 
 
 def nothing_recorded(where: str = "") -> NotFound:
@@ -376,6 +322,13 @@ def _only_one(clusters: Collection[str], where: str, cluster_id: str | None) -> 
             "snapshots of several clusters are kept here", hint=f"Pass cluster_id=: {', '.join(sorted(clusters))}."
         )
     return next(iter(clusters))
+
+
+def _applied(taken: Snapshot, before: pa.Table) -> list[AppliedRow]:
+    """The rows that plans have changed since the snapshot before, by the journals here."""
+    since = pc.max(before["taken_at"].filter(pc.less(before["taken_at"], moment_of(taken.taken_at)))).as_py()
+    known = [] if since is None or taken.applied_since is None else taken.applied_since(since)
+    return [row for row in known if row.began < taken.taken_at]
 
 
 _Change = tuple[Row, Row | None, Row | None]
@@ -409,23 +362,6 @@ def _window(between: Sequence[object]) -> tuple[datetime | None, datetime]:
         raise UsageError(f"between={between!r} is not two times", hint='For example ("2026-11-21T00:00:00Z", None).')
     first, last = between
     return None if first is None else moment(first), datetime.now(UTC) if last is None else moment(last)
-
-
-def _lines(kind: SnapshotKind, line: Sequence[Row]) -> list[tuple[list[str], list[Row]]]:
-    """The scopes of a kind, those together that the same snapshots have read, and these; of two of one time the last,
-    which is the one that holds."""
-    by_snapshots: dict[tuple[int, ...], list[str]] = {}
-    for scope in read_scopes(kind, kind.scopes):
-        reading = {
-            row["taken_at"]: place for place, row in enumerate(line) if scope in read_scopes(kind, row["scopes"])
-        }
-        by_snapshots.setdefault(tuple(reading.values()), []).append(scope)
-    return [(scopes, [line[place] for place in places]) for places, scopes in by_snapshots.items()]
-
-
-def _places(snapshots: Sequence[Row], since: datetime | None) -> list[int]:
-    """The places of those after a time; the first is compared with nothing."""
-    return [place for place, row in enumerate(snapshots) if place and (since is None or row["taken_at"] > since)]
 
 
 def _changes_between(

@@ -11,7 +11,7 @@ import json
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +25,7 @@ from ..frames import schemas
 from ..frames.frame import Frame
 from ..model.figures import utc
 from ..model.findings import Row
-from .snapshot_kinds import KINDS, SCOPES, SnapshotKind, difference, identities, named_twice
+from .snapshot_kinds import KINDS, SnapshotKind, difference, identities, named_twice, within
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,9 +38,6 @@ SNAPSHOTS, PLANNED = "snapshots", "planned_changes"
 FRAMES: dict[str, type[Frame]] = {kind.history_table: kind.history_frame for kind in KINDS.values()}
 FRAMES[SNAPSHOTS], FRAMES[PLANNED] = schemas.HISTORY_SNAPSHOTS, schemas.PLANNED_CHANGES
 """The frame of each table of a history."""
-
-_OTHER = ""
-"""Stands for the resource types that we do not know: each snapshot of configs has read them."""
 
 
 def stored_schema(frame: type[Frame]) -> pa.Schema:
@@ -83,24 +80,6 @@ class Reading:
     version: int
 
 
-@dataclass(frozen=True)
-class Edits:
-    """Rows to put in place of those with the same identity and beginning, or beside them, and rows to remove."""
-
-    put: pa.Table
-    removed: pa.Table
-
-    def __len__(self) -> int:
-        return len(self.put) + len(self.removed)
-
-    @property
-    def with_mark(self) -> pa.Table:
-        """All of them; the column `removed` tells which."""
-        parts = ((self.put, False), (self.removed, True))
-        rows = [rows.append_column("removed", pa.repeat(pa.scalar(mark), len(rows))) for rows, mark in parts]
-        return pa.concat_tables(rows).replace_schema_metadata()
-
-
 class Place(ABC):
     """Where the tables of a history are. `where` is its path, or its name."""
 
@@ -133,7 +112,7 @@ class Place(ABC):
         """What a snapshot of that time is compared with: the rows first, then the snapshots."""
 
     @abstractmethod
-    def change(self, kind: SnapshotKind, cluster_id: str, edits: Edits, since: datetime, reading: Reading) -> int:
+    def change(self, kind: SnapshotKind, cluster_id: str, edits: pa.Table, since: datetime, reading: Reading) -> int:
         """Change the rows in one commit; its version. Raises Moved."""
 
     @abstractmethod
@@ -143,18 +122,6 @@ class Place(ABC):
     @abstractmethod
     def append(self, name: str, rows: pa.Table) -> None:
         """Add rows to the table of that name, `SNAPSHOTS` or `PLANNED`, in one commit. Raises Moved."""
-
-    @abstractmethod
-    def delete(self, name: str, condition: str) -> None:
-        """Remove the rows of a table of which this condition in SQL is true."""
-
-    @abstractmethod
-    def text(self, text: str) -> str:
-        """A text as a literal of its SQL."""
-
-    @abstractmethod
-    def time(self, time: datetime) -> str:
-        """A time as a literal of its SQL."""
 
     def add(self, name: str, rows: pa.Table) -> None:
         """Add rows, as of `append`.
@@ -167,17 +134,6 @@ class Place(ABC):
             It cannot be written.
         """
         taken_until_alone(lambda: self.append(name, rows), self.where)
-
-    def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
-        """Remove the intervals of a cluster that had ended at a time, its snapshots up to that time but for some
-        ids, and what plans had left before it.
-        """
-        old = dict.fromkeys((kind.history_table for kind in KINDS.values()), f"{TO} <= {self.time(until)}")
-        old[SNAPSHOTS] = old[PLANNED] = f"taken_at <= {self.time(until)}"
-        if but:
-            old[SNAPSHOTS] += f" AND snapshot_id NOT IN ({', '.join(map(self.text, but))})"
-        for name, condition in old.items():
-            self.delete(name, f"cluster_id = {self.text(cluster_id)} AND {condition}")
 
 
 # --- reading ---
@@ -216,29 +172,25 @@ def _restored_column(state: pa.Table, field: pa.Field) -> Any:
     return state[field.name].cast(field.type)
 
 
-def of_scopes(rows: pa.Table, kind: SnapshotKind, scopes: Collection[str]) -> pa.Table:
-    """The rows that are in one of these scopes."""
-    if len(kind.scopes) == 1:
-        return rows
-    types = pc.fill_null(rows["resource_type"], _OTHER)
-    chosen = pc.is_in(types, value_set=pa.array(sorted(scopes), pa.string()))
-    if _OTHER in scopes:
-        chosen = pc.or_(chosen, pc.invert(pc.is_in(types, value_set=pa.array(SCOPES, pa.string()))))
-    return rows.filter(chosen)
+# --- a snapshot takes its place after the rows ---
 
 
-def read_scopes(kind: SnapshotKind, words: str | Iterable[str]) -> list[str]:
-    """What a snapshot with these scopes has read of a kind."""
-    words = words.split() if isinstance(words, str) else words
-    scopes = [scope for scope in words if scope in kind.scopes]
-    return scopes if len(kind.scopes) == 1 else [*scopes, _OTHER]
+def is_late(reading: Reading, snapshot: Row) -> bool:
+    """True if another snapshot of this time, or of a later one, has been recorded: a row of HISTORY_SNAPSHOTS says so,
+    or an edge of an interval, whose recorder may have been killed before it could.
+    """
+    at, others = (
+        moment_of(snapshot["taken_at"]),
+        pc.not_equal(reading.snapshots["snapshot_id"], snapshot["snapshot_id"]),
+    )
+    is_later = pc.and_(others, pc.greater_equal(reading.snapshots["taken_at"], at))
+    edges = (pc.greater(reading.rows[name], at) for name in (FROM, TO))
+    return any(pc.any(each).as_py() for each in (is_later, *edges))
 
 
-# --- a snapshot takes its place among the rows ---
-
-
-def edits_of(reading: Reading, content: pa.Table, kind: SnapshotKind, snapshot: Row, where: str) -> Edits:
-    """What makes the rows say what the content of a snapshot says, from its time up to the next that read the same.
+def edits_of(rows: pa.Table, content: pa.Table, kind: SnapshotKind, snapshot: Row, where: str) -> pa.Table:
+    """The rows that make the others say from the time of a snapshot on what its content says: to be put in place of
+    those with the same identity and beginning, or beside them.
 
     Parameters
     ----------
@@ -250,109 +202,23 @@ def edits_of(reading: Reading, content: pa.Table, kind: SnapshotKind, snapshot: 
     Invalid
         Two rows of one key hold at that time.
     """
-    at, frame = snapshot["taken_at"], kind.history_frame
-    parts = []
-    for until, scopes in _scopes_by_end(reading, kind, snapshot).items():
-        rows, new = (of_scopes(table, kind, scopes) for table in (reading.rows, content))
-        parts.append(_edits(rows, new, kind, snapshot["cluster_id"], at, until, where))
-    empty = stored_schema(frame).empty_table()
-    return Edits(
-        pa.concat_tables([empty, *(part.put for part in parts)]),
-        pa.concat_tables([empty, *(part.removed for part in parts)]),
-    )
-
-
-def _scopes_by_end(reading: Reading, kind: SnapshotKind, snapshot: Row) -> dict[datetime | None, list[str]]:
-    """The scopes of a snapshot by the time up to which it speaks for them, without the scopes of which a later one
-    speaks: of two of the same time, the one with the greater id.
-
-    A boundary of an interval is one of a snapshot too: its recorder may have been killed before it could say so.
-    """
-    at, after = snapshot["taken_at"], pc.greater_equal(reading.snapshots["taken_at"], moment_of(snapshot["taken_at"]))
-    later = reading.snapshots.filter(after).select(["taken_at", "snapshot_id", "scopes"]).to_pylist()
-    ends: dict[datetime | None, list[str]] = {}
-    for scope in read_scopes(kind, snapshot["scopes"]):
-        speaking = [row for row in later if scope in read_scopes(kind, row["scopes"])]
-        if any(row["taken_at"] == at and row["snapshot_id"] > snapshot["snapshot_id"] for row in speaking):
-            continue
-        times = [row["taken_at"] for row in speaking if row["taken_at"] > at]
-        rows = of_scopes(reading.rows, kind, [scope])
-        for name in (FROM, TO):
-            later_edge = pc.min(rows[name].filter(pc.greater(rows[name], moment_of(at)))).as_py()
-            times += [] if later_edge is None else [later_edge]
-        ends.setdefault(min(times, default=None), []).append(scope)
-    return ends
-
-
-def _edits(
-    rows: pa.Table, content: pa.Table, kind: SnapshotKind, cluster_id: str, at: datetime, until: datetime | None,
-    where: str,
-) -> Edits:  # fmt: skip
-    state = state_at(rows, kind, at, where)
-    found = difference(state, content, kind)
-    gone = pa.concat_tables([found.removed, found.before])
+    at, scopes = snapshot["taken_at"], snapshot["scopes"].split()
+    found = difference(within(state_at(rows, kind, at, where), scopes), within(content, scopes), kind)
+    ended = pa.concat_tables([found.removed, found.before])
+    place = ended.schema.get_field_index(TO)
+    ended = ended.set_column(place, ended.schema.field(TO), pa.repeat(moment_of(at), len(ended)))
     new = pa.concat_tables([found.added, found.after])
-    began_before = pc.less(gone[FROM], moment_of(at))
-    removed = gone.filter(pc.invert(began_before))
-    put = [_with(gone.filter(began_before), TO, at)]
-    if until is not None:
-        lasts = pc.or_kleene(pc.is_null(gone[TO]), pc.greater(gone[TO], moment_of(until)))
-        put.append(_with(gone.filter(lasts), FROM, until))
-    opened = _opened(new, kind, cluster_id, at, until)
-    # the rows that end where others may begin, or begin where others may end
-    touches = pc.fill_null(pc.equal(rows[TO], moment_of(at)), False)
-    neighbours = rows.filter(touches if until is None else pc.or_(touches, pc.equal(rows[FROM], moment_of(until))))
-    if len(neighbours) and len(opened):
-        opened, joined = _with_neighbours(opened, neighbours, kind, at, until)
-        removed = pa.concat_tables([removed, joined])
-    whole = pa.concat_tables([*put, opened])
-    kept = pc.is_in(_row_keys(removed, kind), value_set=_row_keys(whole, kind))
-    return Edits(whole, removed.filter(pc.invert(kept)))
+    return pa.concat_tables([ended, _opened(new, kind, snapshot["cluster_id"], at)])
 
 
-def _with_neighbours(
-    opened: pa.Table, neighbours: pa.Table, kind: SnapshotKind, at: datetime, until: datetime | None
-) -> tuple[pa.Table, pa.Table]:
-    """The opened rows, each as one with the rows that say the same right before and after it; and those after it."""
-    beside = neighbours.to_pylist()
-    before = {_content_key(row, kind): row for row in beside if row[TO] == at}
-    after = {_content_key(row, kind): row for row in beside if until is not None and row[FROM] == until}
-    rows, joined = opened.to_pylist(), []
-    for row in rows:
-        key = _content_key(row, kind)
-        if key in before:
-            row[FROM] = before[key][FROM]
-        if key in after:
-            row[TO] = after[key][TO]
-            joined.append(after[key])
-    return (pa.Table.from_pylist(table, schema=opened.schema) for table in (rows, joined))  # type: ignore[return-value]
-
-
-def _content_key(row: Row, kind: SnapshotKind) -> tuple[str, ...]:
-    return tuple(repr(row[name]) for name in kind.columns)
-
-
-def _opened(new: pa.Table, kind: SnapshotKind, cluster_id: str, at: datetime, until: datetime | None) -> pa.Table:
+def _opened(new: pa.Table, kind: SnapshotKind, cluster_id: str, at: datetime) -> pa.Table:
     schema = stored_schema(kind.history_frame)
-    same = {"cluster_id": cluster_id, FROM: at, TO: until}
+    same = {"cluster_id": cluster_id, FROM: at, TO: None}
     columns = [
         pa.repeat(pa.scalar(same[field.name], field.type), len(new)) if field.name in same else new[field.name]
         for field in schema
     ]
     return pa.table(columns, schema=schema)
-
-
-def _with(rows: pa.Table, name: str, time: datetime) -> pa.Table:
-    return rows.set_column(
-        rows.schema.get_field_index(name), rows.schema.field(name), pa.repeat(moment_of(time), len(rows))
-    )
-
-
-def _row_keys(rows: pa.Table, kind: SnapshotKind) -> pa.Array:
-    """A text for each row that no other row of the cluster has."""
-    begins = rows[FROM].cast(pa.int64()).cast(pa.string()).combine_chunks()
-    keys = pc.binary_join_element_wise(begins, identities(rows, kind), ":")
-    return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
 
 
 def moment_of(at: datetime) -> pa.Scalar:

@@ -8,70 +8,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UsageError, WrongCluster
-from ..hints import short_id
 from ..model.changes import AppliedRow, Change
 from ..model.findings import Row
 from ..secrets import SHOWN
 from .snapshot_kinds import SnapshotKind, kind_of_scope
 from .snapshots import Snapshot
 
-if TYPE_CHECKING:
-    from ..plans.plan import Plan
-
 _Place = tuple[str, str, str | None, str, str]
 """A cluster, a kind, a type of resource or None, a name, and a key."""
-
-
-def plans_of(given: object, cluster_id: str) -> list[Plan]:
-    """The plans that were passed: none, one or several.
-
-    Raises
-    ------
-    UsageError
-        An id, or something else that has no rows: nobody can say which changes are its.
-    WrongCluster
-        A plan of another cluster.
-    """
-    several: list[Any] = [] if given is None else [given] if _is_plan(given) or isinstance(given, str) else [*given]  # type: ignore[misc]
-    for plan in several:
-        if not _is_plan(plan):
-            raise UsageError(
-                f"{plan if isinstance(plan, str) else type(plan).__name__} is not a plan, so its rows are not known",
-                hint="Pass the plan, or kn.Plan.load(FILE): an id alone does not say what it changed.",
-            )
-        if plan.cluster_id != cluster_id:
-            raise WrongCluster(f"plan {short_id(plan.id)} is for cluster {plan.cluster_id}, but this is {cluster_id}")
-    return several
-
-
-def _is_plan(given: object) -> bool:
-    return hasattr(given, "changes") and hasattr(given, "cluster_id")
-
-
-def rows_applied(plans: Iterable[Plan], taken: Snapshot, since: datetime | None) -> list[AppliedRow]:
-    """The rows that plans have changed between the snapshot before and this one, in the order of the plans' last.
-
-    Those of which a journal knows have the time that it says. Of plans that were passed, and of which none knows, all
-    rows count, and the whole time between the two.
-    """
-    if since is None:
-        return []
-    known = [] if taken.applied_since is None else taken.applied_since(since)
-    rows = [row for row in known if row.began < taken.taken_at]
-    ids = {row.plan_id for row in rows}
-    return rows + [
-        AppliedRow(plan.id, plan.head.author, change, since, taken.taken_at)
-        for plan in plans
-        if plan.id not in ids
-        for change in plan.changes
-    ]
 
 
 def rows_of_plans(applied: Collection[AppliedRow], taken: Snapshot) -> list[Row]:

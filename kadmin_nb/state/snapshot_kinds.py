@@ -359,12 +359,10 @@ class ContentDifference:
 
 
 def within(content: pa.Table, scopes: Collection[str]) -> pa.Table:
-    """The rows of a content that are in these scopes, or in none that we know."""
+    """The rows of a content that are in these scopes."""
     if "resource_type" not in content.column_names:
         return content
-    kinds = pc.unique(content["resource_type"]).to_pylist()
-    read_kinds = [kind_name for kind_name in kinds if kind_name in scopes or kind_name not in SCOPES]
-    return content.filter(pc.is_in(content["resource_type"], value_set=pa.array(read_kinds, pa.string())))
+    return content.filter(pc.is_in(content["resource_type"], value_set=pa.array(sorted(scopes), pa.string())))
 
 
 def difference(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -45,6 +45,21 @@ class Seen:
         if scope == "QUOTAS":
             return dict(self.limits)
         return {name: value for name, value in self.configs.items() if (name == "1") == (scope == "BROKER")}
+
+
+KIND_OF = {"QUOTAS": "quotas", "TOPIC": "configs", "BROKER": "configs"}
+
+
+def kept(seen: Sequence[Seen]) -> list[Seen]:
+    """What a history keeps of these, in the order in which they are recorded: no kind of which a later one is there."""
+    newest: dict[str, float] = {}
+    found = []
+    for one in seen:
+        kinds = {kind for kind in map(KIND_OF.__getitem__, one.scopes) if newest.get(kind, -1) < one.hour}
+        newest |= dict.fromkeys(kinds, one.hour)
+        if scopes := tuple(scope for scope in one.scopes if KIND_OF[scope] in kinds):
+            found.append(replace(one, scopes=scopes))
+    return found
 
 
 def state(seen: Sequence[Seen], hour: float) -> dict[str, dict[str, object]] | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kadmin_nb.model.changes import DELETE, SET, Change
+from kadmin_nb.model.changes import DELETE, SET, AppliedRow, Change
 from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.state.snapshots import Snapshot
 from tests.history.hours import KEY
 
 
@@ -37,3 +38,15 @@ def row_of(resource: Entity | Resource | ClientEntity, key: str, old: str | None
 def plan(number: int, *changes: Change, author: str = "ann@laptop", cluster_id: str = "here") -> Applied:
     rows = tuple(change.with_(row=row) for row, change in enumerate(changes, 1))
     return Applied(f"{number:04x}" * 16, rows, author, cluster_id)
+
+
+def after_plans(snapshot: Snapshot, *plans: Applied) -> Snapshot:
+    """A snapshot before which these plans were applied, in the time since the snapshot before."""
+    return replace(
+        snapshot,
+        applied_since=lambda since: [
+            AppliedRow(plan.id, plan.author, change, since, snapshot.taken_at)
+            for plan in plans
+            for change in plan.changes
+        ],
+    )

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.times import moment
 from tests.history.hours import at, limits_of, taken, topic
-from tests.history.plans import Applied, limit, row_of
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +20,8 @@ def five_hours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hours = [{"alice": 1.0}, {"alice": 1.0}, {"alice": 2.0}, {"alice": 2.0, "bob": 9.0}, {"alice": 2.0}]
     for hour, limits in enumerate(hours):
         configs = [topic("orders", "retention.ms", "1" if hour < 3 else "2")]
-        kn.open_history(place).record(taken(hour, limits, configs), _PLAN if hour == 3 else None)
+        kn.open_history(place).record(taken(hour, limits, configs))
     return place
-
-
-_PLAN = Applied(
-    "7f3a" * 16, (limit("bob", None, 9.0), row_of(Resource("TOPIC", "orders"), "retention.ms", "1", "2")), "ann@laptop"
-)
 
 
 @pytest.fixture
@@ -127,16 +120,6 @@ def test_several_clusters_are_told_apart(history) -> None:
     assert limits_of(history.as_of(at(2), cluster_id="here")) == {"alice": 2.0}
     assert _rows(history.changes((None, None), "here")) == _CHANGES
     assert _rows(history.changes((None, None), "there")) == []
-
-
-def test_a_snapshot_that_is_recorded_late_takes_its_place(history) -> None:
-    """A job was stuck, and what it recorded an hour later hid what came after."""
-    history.record(taken(2.5, {"alice": 5.0}))
-    assert limits_of(history.as_of(at(2.5))) == {"alice": 5.0}
-    assert limits_of(history.as_of(at(3))) == {"alice": 2.0, "bob": 9.0}
-    assert (at(3), "quota", "user=alice", "producer_byte_rate", "changed", "5", "2") in _rows(
-        history.changes((None, None))
-    )
 
 
 def test_what_was_not_read_was_not_deleted(history) -> None:
