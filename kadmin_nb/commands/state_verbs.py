@@ -158,14 +158,14 @@ def diff(session: Session, sides: tuple[Any, ...], cluster_id: str | None, every
     return compared(sides[0], other, everything=everything, cluster_id=cluster_id)
 
 
-_FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+_FILES = (".yaml", ".yml")
 _KINDS_OPTION = CommaSeparated(lambda before: ("quotas", "configs", *WORDS, "client-configs"))
 
 
 @click.command(cls=Verb)
 @options.connecting
 @click.argument("source", metavar="[SOURCE]", required=False)
-@click.option("--out", metavar="FILE", help="Write it to this .yaml or .json file.")
+@click.option("--out", metavar="FILE", help="Write it to this .yaml file.")
 @click.option(
     "--kinds",
     multiple=True,
@@ -174,38 +174,34 @@ _KINDS_OPTION = CommaSeparated(lambda before: ("quotas", "configs", *WORDS, "cli
     help="quotas, configs, topic, broker, client-configs, …",
 )
 @_whose
-@click.option("--allow-incomplete", is_flag=True, help="Write the rest even if something cannot be read.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of these files.")
 def export(
-    session: Session, source: str | None, out: str | None, kinds: tuple[str, ...], cluster_id: str | None,
-    allow_incomplete: bool, schema: bool,
+    session: Session, source: str | None, out: str | None, kinds: tuple[str, ...], cluster_id: str | None, schema: bool,
 ) -> Any:  # fmt: skip
-    """Write all quotas, configs and client configs that are set, as YAML or JSON; `plan from` reads it.
+    """Write all quotas, configs and client configs that are set, as YAML; `plan from` reads it.
 
     SOURCE is history:WHERE@TIME; default: the current cluster, of which only the KINDs are read. One
     that cannot be read is named, the others are written, and the exit code is 1.
 
     \b
     {here} > cluster.yaml
-    {here} --out cluster.json --kinds quotas,topic
+    {here} --out cluster.yaml --kinds quotas,topic
     {here} 'history:lake/kafka@2h ago'
     """
     from .. import state
-    from ..state.snapshots import error_of
 
     if out and Path(out).suffix not in _FILES:
-        raise UsageError(f"--out {out} is not a .yaml or .json file")
+        raise UsageError(f"--out {out} is not a .yaml file")
     if schema:
         return Text(state.schema().rstrip())
     chosen = options.keys_of(kinds)
     snapshot = _snapshot_to_write(session, source, cluster_id, chosen)
-    form = _FILES[Path(out).suffix] if out else "yaml"
-    text = state.export(snapshot, format=form, kinds=chosen, allow_incomplete=allow_incomplete)
+    text = state.export(snapshot, kinds=chosen)
     if left_out := state.left_out(snapshot, chosen):
         session.warn(left_out)
     if out is not None:
         files.write(Path(out), f"{text}\n")
-    if (unread := error_of(state.unread_of(snapshot, chosen))) is None:
+    if (unread := state.unread_of(snapshot, chosen)) is None:
         return Text(text) if out is None else None
     error = unread.reworded(f"{unread}; the rest is written")
     error.outcomes = Text(text) if out is None else None

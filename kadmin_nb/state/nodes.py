@@ -18,15 +18,13 @@ from ..errors import UsageError
 
 _DEEPEST = 8
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-LONGEST_KEY = 1000
-"""A key that stands before its colon may have 1024 characters."""
 
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 """Characters that YAML does not allow, and the three that YAML 1.1 takes for the end of a line and 1.2 does not."""
 
-_LINE_END = re.compile("\r\n|\r|\n")
-_JSON_STRING = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?', re.S)
-_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
+_INDENT = re.compile(r"^\t+", re.M)
+_LONG_KEY = re.compile(r'("(?:[^"\\]|\\.){1000,}")\s*:', re.S)
+_PAIR = re.compile(r"(?<!\\)((?:\\\\)*)(\\ud[89ab]..\\ud[c-f]..)", re.I)
 
 
 @dataclass(slots=True)
@@ -58,7 +56,7 @@ class Node:
 _NAMES: dict[type, str] = {str: "one text", dict: "a mapping", list: "a list"}
 
 
-def compose(text: str, *, is_json: bool = False) -> Node | None:
+def compose(text: str) -> Node | None:
     """The one node of a text; None of one that is empty.
 
     Raises
@@ -66,8 +64,8 @@ def compose(text: str, *, is_json: bool = False) -> Node | None:
     UsageError
         It is not YAML, or uses what a file of ours has no need of: anchors, aliases, tags, a second document.
     """
-    if is_json:
-        text = _as_yaml(text)
+    if text.lstrip()[:1] == "{":
+        text = _json_as_yaml(text)
     if bad := _FORBIDDEN.search(text):
         raise UsageError(
             f"{_place_in(text, bad.start())}: the character U+{ord(bad[0]):04X} cannot stand in YAML as it is",
@@ -140,47 +138,11 @@ def _expect(node: Node, kind: type, noun: str, hint: str | None) -> object:
     return node.value
 
 
-def _as_yaml(text: str) -> str:
-    """JSON as YAML reads it: without tabs, each character as one, and a long key with its mark.
-
-    Raises
-    ------
-    UsageError
-        It is not JSON, or has half a surrogate pair.
-    """
-    try:
-        json.loads(text, parse_int=str, parse_float=str)
-    except json.JSONDecodeError as exc:
-        raise UsageError(f"line {exc.lineno}, column {exc.colno}: invalid JSON: {exc.msg}") from None
-    except RecursionError:
-        raise UsageError("it is nested too deeply") from None
-    return _JSON_STRING.sub(_string_in_yaml, text.replace("\t", " "))
-
-
-def _string_in_yaml(match: re.Match[str]) -> str:
-    written, colon = match.groups()
-    if _FORBIDDEN.search(written) or "\\ud" in written.lower():
-        text = json.loads(written)
-        if _HALF_A_PAIR.search(text):
-            raise UsageError(f"{_place_in(match.string, match.start())}: half a surrogate pair is not Unicode text")
-        written = quoted(text)
-    if colon is None:
-        return written
-    return f"{'? ' * (len(written) > LONGEST_KEY)}{written}:{colon[:-1]}"
-
-
-def quoted(text: str) -> str:
-    """A text in the double quotes of YAML, with characters that no terminal obeys and no reader folds."""
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _escaped(character: str) -> str:
-    if character in '"\\':
-        return f"\\{character}"
-    if character.isprintable():
-        return character
-    number = ord(character)
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+def _json_as_yaml(text: str) -> str:
+    """JSON as YAML reads it: indented with spaces, each character as one, a long key with its mark."""
+    text = _INDENT.sub(lambda tabs: " " * len(tabs[0]), text)
+    text = _PAIR.sub(lambda pair: pair[1] + json.loads(f'"{pair[2]}"'), text)
+    return _LONG_KEY.sub(r"? \1:", text)
 
 
 def _place_in(text: str, index: int) -> str:
@@ -192,10 +154,7 @@ def _syntax(exc: Exception, text: str) -> UsageError:
     mark = getattr(exc, "problem_mark", None) or getattr(exc, "context_mark", None)
     if mark is None:
         return UsageError(f"invalid YAML: {getattr(exc, 'reason', None) or exc}")
-    where = f"line {mark.line + 1}, column {mark.column + 1}"
-    lines = _LINE_END.split(text)
-    written = lines[mark.line] if mark.line < len(lines) else ""
-    if written[mark.column : mark.column + 1] == "\t" or "\t" in written[: len(written) - len(written.lstrip())]:
-        return UsageError(f"{where}: a tab", hint="YAML is indented with spaces.")
     problem, context = getattr(exc, "problem", None) or exc, getattr(exc, "context", None)
-    return UsageError(f"{where}: invalid YAML: {problem}{f', {context}' if context else ''}")
+    place = f"line {mark.line + 1}, column {mark.column + 1}"
+    hint = "YAML is indented with spaces, not tabs." if "\t" in text else None
+    return UsageError(f"{place}: invalid YAML: {problem}{f', {context}' if context else ''}", hint=hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -30,7 +30,6 @@ WHAT = "a file of quotas and configs"
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_Items = Mapping[str, tuple[Node, Node]]
 
 
 def load(path: str | os.PathLike[str]) -> Declared:
@@ -51,11 +50,9 @@ def load(path: str | os.PathLike[str]) -> Declared:
 
 
 def read(text: str, where: str = "the file") -> Declared:
-    """Read a declaration from text; `where` names it in errors. JSON is known by its name or its first character."""
-    is_yaml = where.endswith((".yaml", ".yml"))
-    is_json = where.endswith(".json") or (not is_yaml and text.lstrip()[:1] == "{")
+    """Read a declaration from text; `where` names it in errors. JSON is read as the YAML that it is."""
     try:
-        return _declared(compose(text, is_json=is_json), where)
+        return _declared(compose(text), where)
     except KadminError as exc:
         raise exc.within(where) from None
 
@@ -74,14 +71,10 @@ def _declared(root: Node | None, where: str) -> Declared:
     header: dict[str, Any] = {name: reader(head[name][1], name) for name, reader in _HEAD.items() if name in head}
     entries = [entry for section in SECTIONS if section in head for entry in _section(section, head[section][1])]
     spoken_of = {kind_of(entry.resource) for entry in entries} | ({*SECTIONS} - {CONFIGS}).intersection(head)
-    if "kinds" in header:
-        _refuse_half_a_file(head, header["kinds"])
-        if outside := next((entry for entry in entries if kind_of(entry.resource) not in header["kinds"]), None):
-            named = ", ".join(header["kinds"])
-            outside.node.refuse(f"{outside.resource} is not of the kinds that the file names: {named}")
+    spoken_of = header.get("kinds", spoken_of)
     return Declared(
         tuple(entries),
-        header.get("kinds", kinds(spoken_of)),
+        kinds(kind for kind in spoken_of if section_of(kind) in head),
         cluster_id=header.get("cluster_id"),
         taken_at=header.get("taken_at"),
         complete=header.get("complete", True),
@@ -211,13 +204,3 @@ _SECTIONS: dict[str, _Section] = {
     ),
 }
 """How the names, the keys and the values of each section are read, and what to do where none is written."""
-
-
-def _refuse_half_a_file(head: _Items, sections: Collection[str]) -> None:
-    """Refuse kinds whose section is missing: `--prune` would remove all that somebody has cut out."""
-    for kind in sections:
-        if (section := section_of(kind)) not in head:
-            head["kinds"][0].refuse(
-                f"kinds names {kind} without {section}:",
-                f"Remove {kind} from kinds, or write {section}: {{}} for none.",
-            )

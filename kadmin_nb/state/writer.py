@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
 
-from ..errors import UsageError, kind_of, printable
-from ..hints import Hint, Option, sentence
+from ..errors import KadminError, UsageError, kind_of, printable
 from ..model.changes import Target
 from ..model.resources import THROTTLE_KEYS
 from ..secrets import SHOWN
 from ..version import TOOL
 from . import declaration
-from .declaration import (
-    QUOTAS,
-    SECTIONS,
-    kept_in_words,
-    section_of,
-    unread_among,
-)
-from .nodes import LONGEST_KEY, quoted
+from .declaration import SECTIONS, kept_in_words, section_of, unread_among
 from .reader import FORMAT
 from .snapshot_kinds import TargetWords
-from .snapshots import Snapshot, UnreadPart, refuse_other_than_snapshot
-
-FORMATS = ("yaml", "json")
+from .snapshots import Snapshot, error_of, refuse_other_than_snapshot
 
 Sections = Mapping[str, Mapping[str, Mapping[str, str]]]
 """Each by the words of whom or what, then by key."""
@@ -35,53 +24,32 @@ Sections = Mapping[str, Mapping[str, Mapping[str, str]]]
 def export(
     snapshot: Snapshot,
     *,
-    format: str = "yaml",
     kinds: Collection[str] | str | None = None,
-    allow_incomplete: bool = False,
 ) -> str:
     """A snapshot as a declarative file: all quotas, and the configs that an alter has set.
 
     Defaults, what a broker has from its own file, and `left_out` are not in it. A secret is `[secure]`, which changes
-    nothing.
+    nothing. Where single resources could not be read the file is marked as incomplete, and prunes nothing.
 
     Parameters
     ----------
-    format
-        `yaml` or `json`.
     kinds
         `quotas`, `configs`, or `topic`, `broker`, `client-metrics`, `group`, `client-configs`; default: all that was
         read. A part that is `unread` in the snapshot is left out, and is not among the `kinds` of the file.
-    allow_incomplete
-        Write what could be read. The file is marked as incomplete, and prunes nothing.
 
     Raises
     ------
     UsageError
-        An unknown format; an unknown kind, or one that was not read.
-    NotAuthorized, KadminError
-        Something could not be read.
+        An unknown kind, or one that was not read.
     """
-    if format not in FORMATS:
-        raise UsageError(f"unknown file format {format}", hint=f"It is {' or '.join(FORMATS)}.")
     refuse_other_than_snapshot(snapshot)
     chosen = _chosen(snapshot, [kinds] if isinstance(kinds, str) else kinds)
-    unread = unread_among(snapshot, chosen)
-    if unread and not allow_incomplete:
-        raise kind_of(unread[0])(
-            f"{unread[1]}; nothing was written",
-            code=unread[0],
-            hint=Hint(
-                sentence("{} writes the rest.", Option("allow_incomplete")),
-                sentence("{} leaves out what cannot be read.", Option("kinds", ["KIND"])),
-            ),
-        )
+    complete = unread_among(snapshot, chosen) is None
     taken_at = snapshot.taken_at.isoformat().replace("+00:00", "Z")
     head = {"cluster_id": snapshot.cluster_id, "taken_at": taken_at, "tool": TOOL}
     temporary = _set_for_a_while(snapshot, chosen)
     sections = _sections(snapshot, chosen, {(str(resource), key) for resource, key in temporary})
-    if format == "json":
-        return _json(head, chosen, unread is None, sections)
-    return _yaml(head, chosen, unread is None, sections, _left_out_in_words(temporary))
+    return _yaml(head, chosen, complete, sections, _left_out_in_words(temporary))
 
 
 def left_out(snapshot: Snapshot, kinds: Collection[str] | None = None) -> str | None:
@@ -111,10 +79,15 @@ def schema() -> str:
     return files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
 
 
-def unread_of(snapshot: Snapshot, kinds: Collection[str] | None = None) -> list[UnreadPart]:
-    """The parts of these kinds, or of all that a file has, that could not be read, and so are not in the file."""
+def unread_of(snapshot: Snapshot, kinds: Collection[str] | None = None) -> KadminError | None:
+    """The error that names the parts of these kinds, or of all that a file has, and the first resource, that could not
+    be read, and so are not in the file; None without any.
+    """
     scopes = declaration.scopes_of(declaration.KINDS if kinds is None else kinds)
-    return [part for part in snapshot.unread if part.scope in scopes]
+    if parts := error_of([part for part in snapshot.unread if part.scope in scopes]):
+        return parts
+    failed = unread_among(snapshot, _chosen(snapshot, kinds))
+    return kind_of(failed[0])(failed[1], code=failed[0]) if failed else None
 
 
 def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...]:
@@ -141,19 +114,6 @@ def _sections(snapshot: Snapshot, chosen: Collection[str], left_out: Collection[
             if is_chosen and (words, key) not in left_out:
                 entries.setdefault(words, {})[key] = SHOWN if text is None else text
     return sections
-
-
-def _json(head: Mapping[str, str], chosen: Collection[str], complete: bool, sections: Sections) -> str:
-    """JSON in ASCII; the numbers of quotas as numbers, all configs as texts."""
-    half = {} if complete else {"complete": False}
-    document = {"kadmin": int(FORMAT), **head, "kinds": [*chosen], **half, **sections}
-    if QUOTAS in sections:
-        numbers = sections[QUOTAS].items()
-        document[QUOTAS] = {
-            whom: {key: json.loads(text) if _NUMBER.fullmatch(text) else text for key, text in keys.items()}
-            for whom, keys in numbers
-        }
-    return json.dumps(document, indent=2)
 
 
 def _yaml(
@@ -189,6 +149,9 @@ def _yaml_key(text: str, indent: str) -> str:
     return f"{indent}{written}:" if len(written) < LONGEST_KEY else f"{indent}? {written}\n{indent}:"
 
 
+LONGEST_KEY = 1000
+"""A key that stands before its colon may have 1024 characters."""
+
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e[+-][0-9]+)?")
 _UNQUOTED = re.compile(
     r"[A-Za-z][\w.,=<>/+-]*(?: [a-z-]+=[\w.,=<>/+-]+)*"  # a word, or the words of an entity
@@ -204,3 +167,17 @@ def _scalar(text: str) -> str:
     if _UNQUOTED.fullmatch(text) and (text.lower() not in _YAML_WORDS or text in ("true", "false")):
         return text
     return quoted(text)
+
+
+def quoted(text: str) -> str:
+    """A text in the double quotes of YAML, with characters that no terminal obeys and no reader folds."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

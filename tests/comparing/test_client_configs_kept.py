@@ -104,10 +104,9 @@ def test_a_file_declares_them() -> None:
         **{ClientEntity(n): {"acks": "0"} for n in HOSTILE},
     }
     whole = held(0, entries)
-    for form in ("yaml", "json"):
-        declared = kn.state.read(kn.state.export(whole, format=form))
-        assert declared.kinds[-1] == "client-configs"
-        assert not declared.difference(whole, prune=True, any_cluster=True)
+    declared = kn.state.read(kn.state.export(whole))
+    assert declared.kinds[-1] == "client-configs"
+    assert not declared.difference(whole, prune=True, any_cluster=True)
     declared = kn.state.read(FILE, "mine.yaml")
     assert declared.kinds == ("client-configs",)
     missing = declared.difference(held(0, {ALICE: {"acks": "-1"}, APP: {"acks": "1"}}), prune=True)
