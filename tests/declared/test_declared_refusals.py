@@ -102,7 +102,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "half": (f"{BEGIN}complete: perhaps\n", "line 2, column 11: complete is true or false", ""),
     "no YAML": (f"{BEGIN}quotas: [a\n", "line 3, column 1: invalid YAML", ""),
     "no JSON": ('{"kadmin": 1,\n]', "line 2, column 1: invalid YAML", ""),
-    "JSON without end": ('{"a":' * 100_000, "nested too deeply", ""),
+    "JSON without end": ('{"a":' * 100_000, "line 1, column 36: nested too deeply", ""),
     "JSON with a key twice": (
         '{"kadmin": 1,\n "kadmin": 1}',
         "line 2, column 2: kadmin occurs twice, first in line 1",

@@ -258,7 +258,7 @@ if IN_CATALOG:
         spark.sql(f"CREATE TABLE {where}.quotas_history (number INT, cluster_id STRING) USING delta")
         spark.sql(f"CREATE TABLE {where}.snapshots (content STRING, base STRING, delta STRING) USING delta")
         wrong = {
-            where: (kn.UsageError, "snapshots is not a history: no column"),
+            where: (kn.UsageError, "is not a history: no column"),
             "spark_catalog.nowhere": (kn.Invalid, "nowhere.quotas_history cannot be made"),
         }
         for place, (kind, complaint) in wrong.items():
