@@ -452,12 +452,11 @@ class IMPACT(Frame, key="user client_id key"):
     """The clients that a change of quotas touches, a row per client and key. A null value, level and bucket are
     unlimited."""
 
-    shown = "who! key! effect! value_before! value_after! level_before level_after sharing clients_before clients_after"
+    shown = "who! key! effect! value_before! value_after! level_before level_after clients_before clients_after"
     columns = (
-        "user client_id key:word effect sharing value_before value_after level_before level_after"
+        "user client_id key:word effect value_before value_after level_before level_after"
         " bucket_user_before:text? bucket_client_id_before:text? bucket_user_after:text? bucket_client_id_after:text?"
     )
-    sharing = Field(WORD, "null: no bucket on both sides", look=BADGE, null=True)
     value_before = value_after = Field(NUMBER, unit=OF_KEY, null=True)
     clients_before = clients_after = Field(COUNT, "the known clients that share the bucket", null=True)
 
@@ -465,16 +464,7 @@ class IMPACT(Frame, key="user client_id key"):
 class IMPACT_COUNTS(Frame):
     """The number of clients of each effect, `unchanged` ones included."""
 
-    columns = "key effect:text sharing clients"
-    sharing = Field(TEXT, look=BADGE, null=True)
-
-
-class SHADOWED(Frame, key="entity key"):
-    """The quotas that a change leaves shadowed, new ones included."""
-
-    nouns = "shadowed quota", "shadowed quotas"
-    columns = "entity key value"
-    shadowed_by = Field(TEXT, "the entity that always wins", look=NAME)
+    columns = "key effect:text clients"
 
 
 class STALLS(Frame):

@@ -59,7 +59,7 @@ def of_changes(
         parts["stalls"] = stalls.answer_of(predicted, clients_read, cluster_id, brokers)
         parts["coverage"] = parts["stalls"].coverage
     parts |= {"unseen": unseen(changes, known), "of_rows": clients_of_rows(changes, compared.rows)}
-    return ImpactAnswer(stamped(compared.rows, cluster_id), compared.counts, compared.shadowed, **parts)
+    return ImpactAnswer(stamped(compared.rows, cluster_id), compared.counts, **parts)
 
 
 def clients_of_rows(changes: Sequence[Change], impact: pa.Table) -> dict[int, int]:

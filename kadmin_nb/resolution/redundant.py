@@ -22,10 +22,10 @@ from .kernel import resolve_general
 from .lookup import Flags, Longs
 from .rules import entity_at, entity_of
 
-_NOTHING = len(LEVELS)
+NOTHING = len(LEVELS)
 """The number that stands for no level."""
-_OF_USER = np.array([*(level.user is not None for level in LEVELS), False])
-_OF_CLIENT = np.array([*(level.client_id is not None for level in LEVELS), False])
+OF_USER = np.array([*(level.user is not None for level in LEVELS), False])
+OF_CLIENT = np.array([*(level.client_id is not None for level in LEVELS), False])
 """Is the user, or the client-id, a part of the bucket of a level?"""
 
 _OF_NAMED_CLIENTS = ("CLIENT_OF_DEFAULT_USER", "CLIENT")
@@ -41,7 +41,7 @@ def redundant(quotas: pa.Table) -> list[Finding]:
     level, keys = _numbers(quotas["level"]), quotas["key"].cast(pa.string())
     found: list[tuple[int, Finding]] = []
     for key in pc.unique(keys).to_pylist():
-        places = np.flatnonzero((level != _NOTHING) & np.asarray(pc.equal(keys, key)))
+        places = np.flatnonzero((level != NOTHING) & np.asarray(pc.equal(keys, key)))
         found += ((int(places[row]), one) for row, one in _of_key(quotas.take(pa.array(places)), key, level[places]))
     findings = [finding for _, finding in sorted(found, key=itemgetter(0))]
     behind = {(finding.evidence["behind"], finding.key) for finding in findings if finding.edit}
@@ -57,14 +57,14 @@ def _of_key(quotas: pa.Table, key: str, level: Longs) -> Iterator[tuple[int, Fin
     names, and without one.
     """
     user, client_id = (quotas[name].cast(pa.string()) for name in ("user", "client_id"))
-    sorts = (client_id, pc.if_else(pa.array(_OF_CLIENT[level]), client_id, ""))
+    sorts = (client_id, pc.if_else(pa.array(OF_CLIENT[level]), client_id, ""))
     clients = pa.concat_tables([pa.table({"user": user, "client_id": names}) for names in sorts])
     is_unnamed, has_name = pc.is_null(clients["client_id"]), pc.fill_null(pc.not_equal(clients["client_id"], ""), True)
     columns: tuple[Any, ...] = (*_bound(quotas, clients, key), np.asarray(is_unnamed), np.asarray(has_name))
     now, then, is_same, is_unnamed, has_name = (column.reshape(2, -1) for column in columns)
     binds = now == level
     is_fine = is_same & ~(is_unnamed & _are_between(level, now, then))
-    keeps_bucket = (_OF_USER[then] == _OF_USER[now]) & ((_OF_CLIENT[then] == _OF_CLIENT[now]) | ~has_name)
+    keeps_bucket = (OF_USER[then] == OF_USER[now]) & ((OF_CLIENT[then] == OF_CLIENT[now]) | ~has_name)
     is_safe = (keeps_bucket | ~binds).all(axis=0)
     chosen = np.flatnonzero(binds.any(axis=0) & (is_fine | ~binds).all(axis=0))
     fallback = np.where(binds[0], then[0], then[1])
@@ -83,9 +83,9 @@ def _bound(quotas: pa.Table, clients: pa.Table, key: str) -> tuple[Longs, Longs,
 
 
 def _numbers(levels: pa.ChunkedArray | pa.Array) -> Longs:
-    """The numbers of levels by their names, _NOTHING of others."""
+    """The numbers of levels by their names, NOTHING of others."""
     numbers = pc.index_in(levels.cast(pa.string()), pa.array([*LEVELS_BY_NAME]))
-    return np.asarray(pc.fill_null(numbers, _NOTHING), np.int64)
+    return np.asarray(pc.fill_null(numbers, NOTHING), np.int64)
 
 
 def _are_between(stored: Longs, now: Longs, then: Longs) -> Flags:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import printable
+from ..errors import UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
@@ -16,23 +16,17 @@ from ..frames.lazy_answer import SparkAnswer
 from ..frames.spark import is_spark
 from ..frames.views import counted_nouns
 from ..model.findings import NOT_KNOWN, Coverage, Finding
-from ..model.quota_keys import readable
 from ..resolution import effects as comparing
 from .covered import NAMED, coverage, is_of_brokers, remarks
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from ..frames.blocks import Block
-
-QUOTAS_SHOWN = 10
-"""Quotas that a summary names."""
 
 
 class ImpactAnswer(Answer):
     """IMPACT: a row for each client and key that the change affects, the worst first. Its display begins with counts.
 
-    `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. `backtest` and `stalls` are there where the clients of a plan came
+    `counts` is IMPACT_COUNTS. `backtest` and `stalls` are there where the clients of a plan came
     as a USAGE, with the `dangers` that this tells of. `coverage` says which brokers that usage has; `unseen` are the
     entities of the plan that none of the clients has; `of_rows` counts the clients of its rows, by their numbers.
     """
@@ -43,7 +37,6 @@ class ImpactAnswer(Answer):
         self,
         table: pa.Table,
         counts: pa.Table | None = None,
-        shadowed: pa.Table | None = None,
         backtest: Answer | None = None,
         stalls: Answer | None = None,
         coverage: Coverage = Coverage(),  # it is frozen
@@ -53,7 +46,6 @@ class ImpactAnswer(Answer):
     ) -> None:
         super().__init__(table)
         self.counts = Answer(schemas.IMPACT_COUNTS.empty() if counts is None else counts)
-        self.shadowed = Answer(schemas.SHADOWED.empty() if shadowed is None else shadowed)
         self.backtest, self.stalls, self.coverage = backtest, stalls, coverage
         self.unseen, self.dangers, self.of_rows = tuple(unseen), tuple(dangers), dict(of_rows or {})
 
@@ -97,16 +89,6 @@ class ImpactAnswer(Answer):
         return [(title, answer) for title, answer in parts if answer is not None]
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        from ..frames.blocks import Listing
-
-        if len(self.shadowed):
-            lines = [
-                printable(
-                    f"shadowed: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} wins)"
-                )
-                for r in self.shadowed.to_arrow().to_pylist()
-            ]
-            yield Listing(lines, QUOTAS_SHOWN, "that are shadowed", ".shadowed")
         if len(self):
             yield self._table
 
@@ -129,7 +111,7 @@ class ImpactAnswer(Answer):
             )
 
 
-def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer | DataFrame:
+def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer:
     """Clients that a change of QUOTAS affects: limit, level and bucket of each known client, before and after.
 
     Parameters
@@ -146,9 +128,8 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
 
     Returns
     -------
-    ImpactAnswer or pyspark.sql.DataFrame
-        IMPACT, the worst first; unaffected clients are only counted. For pairs in Spark a lazy DataFrame, unordered;
-        `groupBy("key", "effect").count()` sums it up, and `kn.usage.coverage` says what a usage covers.
+    ImpactAnswer
+        IMPACT, the worst first; unaffected clients are only counted.
 
     Raises
     ------
@@ -159,25 +140,18 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     --------
     >>> impact(before, after, pairs).counts.to_pandas()  # doctest: +SKIP
     """
-    pairs = pairs.to_spark() if isinstance(pairs, SparkAnswer) else pairs
-    if is_spark(pairs):
-        from .spark_impact import touched
-
-        return touched(before, after, pairs, keys)
+    if is_spark(pairs) or isinstance(pairs, SparkAnswer):
+        hint = (
+            "kn.fleets.resolve with the quotas before and after, joined by user, client_id and key, compares in Spark."
+        )
+        raise UsageError("the known clients are in Spark", hint=hint)
     compared = comparing.compare(before, after, pairs, keys=keys)
     covered = coverage(pairs) if is_of_brokers(pairs) else Coverage()
-    return ImpactAnswer(compared.rows, compared.counts, compared.shadowed, coverage=covered)
+    return ImpactAnswer(compared.rows, compared.counts, coverage=covered)
 
 
 def _counted(key: str, rows: Sequence[dict[str, Any]]) -> str:
     """The counts of one key in a line; nothing where it touches no client."""
     if all(row["effect"] == comparing.UNCHANGED for row in rows):
         return ""
-    effects = _summed(rows, "effect", (*comparing.EFFECTS, comparing.UNCHANGED))
-    sharing = _summed(rows, "sharing", comparing.SHARING[:-1])
-    return f"{key}: {effects}" + (f"; its bucket {sharing}" if sharing else "")
-
-
-def _summed(rows: Sequence[dict[str, Any]], name: str, words: Sequence[str]) -> str:
-    sums = {word: sum(row["clients"] for row in rows if row[name] == word) for word in words}
-    return ", ".join(f"{word} {count:,}" for word, count in sums.items() if count)
+    return f"{key}: " + ", ".join(f"{row['effect']} {row['clients']:,}" for row in rows)

@@ -1,4 +1,4 @@
-"""Whom a change of quotas touches: limits, buckets, and quotas that become shadowed."""
+"""Whom a change of quotas touches: limits and buckets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.resolution.effects import EFFECTS, SHARING, compare
+from kadmin_nb.resolution.effects import EFFECTS, compare
 from kadmin_nb.resolution.rules import Stored, entity_at, explain
 from tests.resolution.hierarchies import HOSTILE, KEY, pairs_of, quotas_of
 
@@ -29,34 +29,34 @@ CASES = {
     "a limit for who had none": (
         {},
         {ALICE: 5},
-        {"alice/app": ("becomes limited", None), "alice/web": ("becomes limited", None)},
+        {"alice/app": "becomes limited", "alice/web": "becomes limited"},
     ),
-    "none any more": ({APP: 5}, {}, {"alice/app": ("becomes unlimited", None), "bob/app": ("becomes unlimited", None)}),
-    "less": ({ALICE: 5}, {ALICE: 4}, {"alice/app": ("lowered", "same"), "alice/web": ("lowered", "same")}),
-    "more": ({APP: 5}, {APP: 6}, {"alice/app": ("raised", "same"), "bob/app": ("raised", "same")}),
+    "none any more": ({APP: 5}, {}, {"alice/app": "becomes unlimited", "bob/app": "becomes unlimited"}),
+    "less": ({ALICE: 5}, {ALICE: 4}, {"alice/app": "lowered", "alice/web": "lowered"}),
+    "more": ({APP: 5}, {APP: 6}, {"alice/app": "raised", "bob/app": "raised"}),
     "an own bucket": (
         {ALICE: 5},
         {ALICE: 5, f"{ALICE} {APP}": 5},
-        {"alice/app": ("same value", "is split"), "alice/web": ("same value", "fewer share it")},
+        {"alice/app": "same value", "alice/web": "same value"},
     ),
     "an own bucket no more": (
         {ALICE: 5, f"{ALICE} {APP}": 6},
         {ALICE: 5},
-        {"alice/app": ("lowered", "becomes shared"), "alice/web": ("same value", "more share it")},
+        {"alice/app": "lowered", "alice/web": "same value"},
     ),
     "another's bucket": (
         {APP: 5},
         {APP: 5, ALICE: 5},
         {
-            "alice/app": ("same value", "moves"),
-            "alice/web": ("becomes limited", None),
-            "bob/app": ("same value", "fewer share it"),
+            "alice/app": "same value",
+            "alice/web": "becomes limited",
+            "bob/app": "same value",
         },
     ),
     "the same from another level": (
         {f"{ALICE} client-id=<default>": 5},
         {f"{ALICE} client-id=<default>": 5, f"{ALICE} {APP}": 5},
-        {"alice/app": ("same value", "same")},
+        {"alice/app": "same value"},
     ),
     "nothing": ({ALICE: 5}, {ALICE: 5}, {}),
 }
@@ -66,7 +66,7 @@ CASES = {
 def test_who_is_touched_and_how(before, after, wanted):
     """The review showed the changed line, and not the forty clients behind it."""
     found = compare(quotas_of(held(**before)), quotas_of(held(**after)), pairs_of(CLIENTS), keys=KEY)
-    rows = {f"{r['user']}/{r['client_id']}": (r["effect"], r["sharing"]) for r in found.rows.to_pylist()}
+    rows = {f"{r['user']}/{r['client_id']}": r["effect"] for r in found.rows.to_pylist()}
     assert rows == wanted
     unchanged = [row["clients"] for row in found.counts.to_pylist() if row["effect"] == "unchanged"]
     assert sum(unchanged) == len(CLIENTS) - len(wanted)
@@ -79,16 +79,15 @@ def test_the_worst_comes_first_with_both_sides_of_it():
     found = compare(quotas_of(before), quotas_of(after), pairs_of(CLIENTS), keys=KEY).rows
     assert [(row["user"], row["client_id"], row["effect"]) for row in found.to_pylist()] == [
         ("bob", "", "becomes limited"),
-        ("bob", "app", "raised"),
         ("alice", "app", "raised"),
         ("alice", "web", "raised"),
+        ("bob", "app", "raised"),
     ]
-    assert found.to_pylist()[1] == {
+    assert found.to_pylist()[3] == {
         "user": "bob",
         "client_id": "app",
         "key": KEY,
         "effect": "raised",
-        "sharing": "becomes shared",
         "value_before": 3.0,
         "value_after": 9.0,
         "level_before": "CLIENT_OF_USER",
@@ -108,21 +107,6 @@ def test_a_client_counts_once_however_often_it_is_listed():
     pairs = pairs_of([("alice", "app"), ("alice", None), ("alice", ""), ("alice", "app")])
     found = compare(quotas_of({}), quotas_of(held(**{ALICE: 5})), pairs, keys=KEY)
     assert found.rows["clients_after"].to_pylist() == [2, 2]
-
-
-SHADOWS = {
-    "a default user": ({APP: 5}, {APP: 5, DEFAULT: 1}, [(APP, DEFAULT)]),
-    "it is new, and dead": ({DEFAULT: 1}, {DEFAULT: 1, APP: 5}, [(APP, DEFAULT)]),
-    "it was so before": ({APP: 5, DEFAULT: 1}, {APP: 6, DEFAULT: 2}, []),
-    "it goes itself": ({APP: 5}, {DEFAULT: 1}, []),
-}
-
-
-@pytest.mark.parametrize(("before", "after", "wanted"), SHADOWS.values(), ids=SHADOWS)
-def test_quotas_that_can_win_nowhere_any_more(before, after, wanted):
-    """The client's own limit was still stored, and meant nothing since Tuesday."""
-    found = compare(quotas_of(held(**before)), quotas_of(held(**after)), pairs_of([])).shadowed
-    assert [(row["entity"], row["shadowed_by"]) for row in found.to_pylist()] == wanted
 
 
 names = st.sampled_from(["alice", "bob", "", *HOSTILE[:6]])
@@ -188,9 +172,6 @@ def test_several_clusters_do_not_mix():
     assert set(found.rows["cluster_id"].to_pylist()) == {"a"}
     assert found.rows.column_names == ["cluster_id", *schemas.IMPACT.names]
     assert set(found.rows["clients_before"].to_pylist()) == {2, None}
-    assert found.shadowed.to_pylist() == [
-        {"cluster_id": "a", "entity": APP, "key": KEY, "value": 5.0, "shadowed_by": DEFAULT}
-    ]
     with pytest.raises(kn.UsageError, match="the quotas have a cluster_id and the pairs have none"):
         compare(before, after, pairs_of(CLIENTS))
 
@@ -208,4 +189,3 @@ def test_nobody_and_nothing():
     for quotas, pairs in ((quotas_of({}), pairs_of(CLIENTS)), (quotas_of(held(**{APP: 5})), pairs_of([]))):
         found = compare(quotas, quotas, pairs)
         assert (found.rows.num_rows, found.rows.schema) == (0, schemas.IMPACT.schema)
-    assert set(SHARING) & set(EFFECTS) == set()
