@@ -6,10 +6,9 @@ needed where a partition is read, by `rows`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -31,11 +30,11 @@ NAME = "kadmin_nb"
 SEPARATOR = ";"
 """Between clusters: an address may have commas in it, the path of a file spaces."""
 
-FRAME, CLUSTER, PUSHDOWN = "frame", "cluster", "pushdown"
+FRAME, CLUSTER = "frame", "cluster"
 NARROWING = ("user", "client_id", "ip", "resource_type", "resource_name")
 """Columns whose value a broker can be asked for: options, each where a frame has the column."""
 
-OPTIONS = (FRAME, CLUSTER, *NARROWING, PUSHDOWN)
+OPTIONS = (FRAME, CLUSTER, *NARROWING)
 
 WHEEL = "Install it where Spark's workers run, as a library of the cluster or the environment; docs/sql.md."
 
@@ -74,8 +73,7 @@ class ClusterFrames(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         silence()
-        read = self._chosen()
-        return FilteredReader(read) if read.pushdown else FrameReader(read)
+        return FrameReader(self._chosen())
 
     def _chosen(self) -> Chosen:
         """What the options say.
@@ -98,7 +96,6 @@ class Chosen:
     frame: str
     clusters: Sequence[str]
     asked: Mapping[str, Sequence[str]]
-    pushdown: bool
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Chosen:
@@ -123,63 +120,31 @@ class Chosen:
             hint = f"A profile, the path of a properties file, or host:port; several separated by {SEPARATOR}"
             raise UsageError("the option cluster is missing", hint=hint)
         asked = {name: [options[name]] for name in NARROWING if name in options}
-        return cls(frame, list(dict.fromkeys(clusters)), asked, options.get(PUSHDOWN, "").lower() == "true")
+        return cls(frame, list(dict.fromkeys(clusters)), asked)
 
 
 class FrameReader(DataSourceReader):
     """Reads a frame of clusters: a partition a cluster, all of it."""
 
     def __init__(self, chosen: Chosen) -> None:
-        self.frame, self.clusters, self.asked = chosen.frame, chosen.clusters, dict(chosen.asked)
+        self.chosen = chosen
 
     def partitions(self) -> list[InputPartition]:
-        clusters = self.asked.get(CLUSTER, self.clusters)
-        return [InputPartition(name) for name in self.clusters if name in clusters]
+        return [InputPartition(name) for name in self.chosen.clusters]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         silence()
-        if partition.value is None:  # PySpark's own, where no cluster is asked for
-            return iter(())
         try:
             from kadmin_nb.sql.data_source import rows
         except ImportError as error:
             raise with_message_alone(Unsupported(f"kadmin_nb is not on Spark's workers: {error}", hint=WHEEL)) from None
         try:
-            table = rows(self.frame, partition.value, self.asked)
+            table = rows(self.chosen.frame, partition.value, self.chosen.asked)
         except Exception as error:  # a KadminError of the worker's own package, which is another class than ours
             if not hasattr(error, "in_one_line"):
                 raise
             raise with_message_alone(error) from None
         return iter(table.combine_chunks().to_batches())
-
-
-class FilteredReader(FrameReader):
-    """The same, which takes the filters of a query as well; Spark filters the rows that come once more.
-
-    Only where somebody asked for it: Spark 4.2 remembers the filters of a query with the DataFrame, and whoever reads
-    that again without filters, or twice in one query with two filters, loses rows.
-    """
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # PySpark's name
-        for column, names in filter(None, map(_names, filters)):
-            before = self.asked.get(column, names)
-            self.asked[column] = [name for name in names if name in before]
-        return filters
-
-
-def _names(condition: Any) -> tuple[str, list[str]] | None:
-    """The column, and the names that a condition allows; None where it is not of that form."""
-    from pyspark.sql.datasource import EqualNullSafe, EqualTo, In
-
-    if isinstance(condition, In):
-        values = list(condition.value)
-    elif isinstance(condition, EqualTo | EqualNullSafe):
-        values = [condition.value]
-    else:
-        return None
-    if len(condition.attribute) != 1 or not all(isinstance(value, str) for value in values):
-        return None
-    return condition.attribute[0], values
 
 
 def register_source(spark: SparkSession) -> None:

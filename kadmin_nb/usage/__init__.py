@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .covered import coverage as coverage
     from .covered import log_day as log_day
     from .limits_used import known_clients as known_clients
-    from .limits_used import over_days as over_days
     from .limits_used import utilisation as utilisation
     from .limits_used import utilisation_daily as utilisation_daily
     from .near_and_top import alerts as alerts
@@ -40,7 +39,7 @@ _NAMES = {
     "backtesting": "backtest",
     "broker_metrics": "usage_from_metrics",
     "covered": "LogDay coverage log_day",
-    "limits_used": "known_clients over_days utilisation utilisation_daily",
+    "limits_used": "known_clients utilisation utilisation_daily",
     "near_and_top": "alerts near top",
     "prometheus_api": "prometheus",
     "request_log": "Requests requests",

@@ -77,10 +77,7 @@ BUCKET_SUMS: dict[str, str] = {
     **dict.fromkeys((*_COUNTED, "used_sum"), SUM),
     **dict.fromkeys(("peak", "longest_above_100_s", "throttle_ms"), MAX),
 }
-"""The windows of a bucket put together, and days put together: null counts as nothing, and nothing at all is null."""
-
-BROKER_SUMS: dict[str, str] = {"windows": SUM, "brokers": MAX, "clients": MAX}
-"""What else of days is put together."""
+"""The windows of a bucket put together: null counts as nothing, and nothing at all is null."""
 
 BINS = 32
 """Bins of a histogram for each doubling of the use. Of a bin its geometric middle is taken, which is 2^(1/64) from its

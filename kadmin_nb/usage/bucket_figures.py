@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ..frames.frame import MOMENT
 from ..resolution.demand import numbered
 from ..resolution.lookup import Doubles, Flags, Longs
-from .arithmetic import BINS, BROKER_SUMS, BUCKET_SUMS, SUM
+from .arithmetic import BINS, BUCKET_SUMS, SUM
 
 BUCKET = ("key", "bucket_user", "bucket_client_id", "user", "client_id", "level", "limit")
 """The columns that tell a broker's buckets from each other; one whose limit moved is one for each limit."""
@@ -85,32 +85,6 @@ def windows_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     clients = rows.filter(pc.and_(rows["its_user"].is_valid(), pc.invert(is_mark)))
     clients = clients.group_by([*of_buckets, "its_user", "its_client_id"], use_threads=False).aggregate([])
     return pa.concat_tables([windows, clients], promote_options="default")
-
-
-def days_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
-    """The sums of buckets over their days, `p95` out of their histograms, and from when to when these days are; the
-    `fault` of a bucket whose days differ.
-
-    Parameters
-    ----------
-    rows
-        The columns of UTILISATION_DAILY, and `measured`.
-    by
-        The columns that identify a broker, among them `measured`.
-    """
-    rows, groups = Groups.sorted(rows, [*by, *BUCKET], [])
-    buckets = rows.select([*by, *BUCKET]).take(pa.array(groups.firsts))
-    sums = {
-        name: _put_together(groups, how, _doubles(rows[name])) for name, how in {**BUCKET_SUMS, **BROKER_SUMS}.items()
-    }
-    seconds = _doubles(rows["window_s"])
-    shortest, longest = (groups.reduced(least_or_most, seconds) for least_or_most in (np.minimum, np.maximum))
-    p95 = _p95_of_bins(rows["histogram"], groups, np.asarray(sums["windows"]), _doubles(sums["peak"]))
-    day = np.asarray(rows["day"].cast(pa.int32()), np.int64) * DAY
-    ends = {"since": groups.reduced(np.minimum, day), "until": groups.reduced(np.maximum, day + DAY)}
-    moments = {name: pa.array(micros_of).cast(MOMENT) for name, micros_of in ends.items()}
-    figures = {**sums, **moments, "p95": p95, "fault": _faults(buckets["broker"].to_pylist(), shortest, longest)}
-    return pa.table({**{name: buckets[name] for name in buckets.column_names}, **figures})
 
 
 def watched_windows(times: pa.Table, by: Sequence[str], unwatched_after: float, watched: Watched) -> pa.Table:
@@ -305,23 +279,6 @@ def _histogram(used: Doubles, groups: Groups) -> pa.Array:
     items = pa.StructArray.from_arrays([pa.array(bins[firsts], pa.int32()), pa.array(counts)], names=["bin", "windows"])
     offsets = np.searchsorted(of_row[firsts], np.arange(len(groups.firsts) + 1)).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), items)
-
-
-def _p95_of_bins(histograms: pa.ChunkedArray, groups: Groups, count: Doubles, peak: Doubles) -> pa.Array:
-    """The use that 95 % of all windows do not exceed, as the middle of its bin, and not above the peak."""
-    lists = histograms.combine_chunks()
-    of_row = np.repeat(groups.of_row, np.asarray(pc.fill_null(pc.list_value_length(lists), 0)))
-    items = lists.flatten()
-    bins, windows = (np.asarray(items.field(name)).astype(np.int64) for name in ("bin", "windows"))
-    order = np.lexsort([-bins, of_row])
-    bins, windows, of_row = bins[order], windows[order], of_row[order]
-    total = np.cumsum(windows)
-    first = np.searchsorted(of_row, np.arange(len(groups.firsts)))
-    before = np.concatenate([[0], total])[first]
-    place = np.searchsorted(total, before + count.astype(np.int64) // 20, "right")
-    is_used = place < np.searchsorted(of_row, np.arange(len(groups.firsts)), "right")
-    middle = 2.0 ** ((np.append(bins, 0)[np.where(is_used, place, 0)] + 0.5) / BINS)
-    return pa.array(np.where(is_used, np.minimum(middle, peak), 0.0), mask=np.isnan(peak))
 
 
 def _windows_in_force(buckets: pa.Table, marks: pa.Table, names: Sequence[str]) -> Longs:

@@ -22,12 +22,10 @@ from ..frames import frame as types
 from ..frames import relational, schemas
 from ..frames import spark as sparks
 from ..frames.relational import (
-    DATE,
     TEXT,
     TIME,
     WHOLE,
     Frame,
-    Kind,
     appended,
     beside,
     brought_together,
@@ -66,7 +64,6 @@ from .bucket_figures import (
     Watched,
     bucket_days,
     bucket_figures,
-    days_together,
     watched_windows,
     windows_together,
 )
@@ -83,9 +80,8 @@ from .limits_over_time import (
 USAGE_LABEL = "the usage's rows"
 """The word for USAGE in messages."""
 
-DAYS_LABEL = "the days' rows"
 WATCHED_LABEL = "the watched times"
-"""The words for UTILISATION_DAILY, and for the times that were watched."""
+"""The word for the times that were watched."""
 
 UNWATCHED_AFTER = 60.0
 """A consumer that waits for records asks twice a second, so a minute without any request is one that nobody logged."""
@@ -114,14 +110,10 @@ _TYPES: dict[str, pa.DataType] = {
 
 ALL_DAYS = (date.min, date.max)
 
-HISTOGRAM = Kind(lambda kind: True, schemas.HISTOGRAM, "a histogram")
-
 _COUNTS = {"windows": types.COUNT, "brokers": types.WHOLE, "clients": types.COUNT}
 _FIGURES = {name: types.COUNT if name.startswith("windows") else types.NUMBER for name in BUCKET_SUMS}
 _SEEN = {"since": types.MOMENT, "until": types.MOMENT, "watched_s": types.NUMBER}
 """What a usage has of a broker: from when to when, and how long it was watched."""
-_DAILY_KINDS = {CLUSTER: TEXT, **kinds_of(schemas.UTILISATION_DAILY.schema), "day": DATE, "histogram": HISTOGRAM}
-"""The columns of UTILISATION_DAILY that are read."""
 
 
 def known_clients(usage: Any) -> Frame:
@@ -226,7 +218,7 @@ def utilisation_daily(
     cluster_id: str | None = None,
     days: tuple[date, date] | None = None,
 ) -> Frame:
-    """UTILISATION_DAILY: the same for each day in UTC, as figures that add up. `over_days` combines days.
+    """UTILISATION_DAILY: the same for each day in UTC, as figures that add up.
 
     Parameters
     ----------
@@ -254,47 +246,13 @@ def utilisation_daily(
     return framed(_figures(windows, by, bucket_days, of_days), led(schemas.UTILISATION_DAILY.schema, by))
 
 
-def over_days(daily: Any) -> Frame:
-    """UTILISATION of a longer time, from the UTILISATION_DAILY of its days; a row for each limit, as with a history.
-
-    Parameters
-    ----------
-    daily
-        UTILISATION_DAILY of any days: a Spark DataFrame, or anything with `__arrow_c_stream__`.
-
-    Returns
-    -------
-    pyarrow.Table or pyspark.sql.DataFrame
-        As `utilisation` of the usage of all these days, but: `p95` comes from the histograms, at most 1.1 % too high or
-        too low; `longest_above_100_s` is the longest run within a day; `clients` and `brokers` are the most of a day.
-
-    Raises
-    ------
-    UsageError
-        Not a frame, or a column is missing or of another type.
-    Invalid
-        One bucket has days with windows of different lengths. For a Spark DataFrame this is raised when the result is
-        read.
-    """
-    rows = of_kinds(daily, _DAILY_KINDS, DAYS_LABEL, or_without=(CLUSTER,))
-    words, cluster = words_of(rows), cluster_of(rows)
-    rows = with_columns(rows, {"measured": words.is_null(words.column("clients"))})
-    by = [*cluster, "broker", "measured"]
-    more = {"since": types.MOMENT, "until": types.MOMENT, "p95": types.NUMBER, "fault": types.TEXT}
-    sums = without_faults(_figures(rows, by, days_together, more, None), "windows", "fault")
-    sums = with_columns(sums, {"watched_s": words.literal(None, types.NUMBER)})
-    return _with_ratios(relational.positive(sums, "windows_seen"), by)
-
-
 def _with_ratios(sums: Frame, by: Sequence[str]) -> Frame:
     return framed(with_columns(sums, ratios(words_of(sums))), led(schemas.UTILISATION.schema, by))
 
 
-def _figures(
-    rows: Frame, by: Sequence[str], kernel: Any, more: dict[str, pa.DataType], together: Any = windows_together
-) -> Frame:
+def _figures(rows: Frame, by: Sequence[str], kernel: Any, more: dict[str, pa.DataType]) -> Frame:
     schema = _kinds_of([*by, *BUCKET], {**_COUNTS, **_FIGURES, **more})
-    return of_whole_groups(rows, [*by, *BUCKET], kernel, (by,), schema, together)
+    return of_whole_groups(rows, [*by, *BUCKET], kernel, (by,), schema, windows_together)
 
 
 def _kinds_of(names: Sequence[str], figures: dict[str, pa.DataType]) -> pa.Schema:

@@ -114,27 +114,6 @@ def test_several_clusters_are_a_partition_each(spark, read, stored):
     assert spark.sql("SELECT count(*) FROM b").collect()[0][0] == 1
 
 
-@needs_wheel
-@pytest.mark.broker
-def test_filters_are_pushed_down_only_where_somebody_asked(spark, read, stored):
-    """Spark 4.2 hands the filters of one query on to the next of the same DataFrame: rows were missing.
-
-    Where this fails because the last two counts are right, Spark is mended, and filters can be pushed down always.
-    """
-    address, _ = stored
-    setting = "spark.sql.python.filterPushdown.enabled"
-    spark.conf.set(setting, "true")
-    try:
-        plain_rows, pushed = (read(frame="quotas", cluster=address, **how) for how in ({}, {"pushdown": "true"}))
-        counts = [(rows.count(), rows.where("user = 'sql-bob'").count(), rows.count()) for rows in (plain_rows, pushed)]
-        pruned = read(frame="brokers", cluster=f"{address};127.0.0.1:1", pushdown="true")
-        assert pruned.where(f"cluster = '{address}'").count() == 1
-    finally:
-        spark.conf.unset(setting)
-    every = counts[0][0]
-    assert counts == [(every, 2, every), (every, 2, 2)]
-
-
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
