@@ -110,8 +110,7 @@ class Throttling:
 
     `own_ms` is the longest of the client's own requests; None where nothing tells. `is_now` is whether the limit of
     that time is the one of now, and `then` its value if it is not; None where that is not known, as without a history.
-    `grew`: more was used later, without a throttle. `is_of_share`: its bytes are an estimate, and no measure of how
-    near it was. `same_limit` is whether the limit never changed.
+    `grew`: more was used later, without a throttle. `same_limit` is whether the limit never changed.
     """
 
     longest_ms: float
@@ -119,7 +118,6 @@ class Throttling:
     since: datetime | None
     utilisation: float | None
     has_unknown: bool
-    is_of_share: bool = False
     until: datetime | None = None
     own_ms: float | None = None
     is_now: bool | None = None
@@ -129,8 +127,8 @@ class Throttling:
 
     def is_near(self, key: str) -> bool:
         """True if the limit of now can have throttled that much."""
-        if self.is_now is False or self.is_of_share:
-            return self.is_now is not False
+        if self.is_now is False:
+            return False
         is_used = (self.utilisation or 0.0) >= (NEAR_REQUESTS if key == REQUESTS else NEAR)
         return (self.is_now is True or not self.grew) and (self.has_unknown or is_used)
 

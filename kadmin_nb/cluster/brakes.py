@@ -287,7 +287,7 @@ def _throttling(used: BucketUsage, limit: Effective) -> Throttling:
     return Throttling(**seen, share=share, is_now=is_now, then=last.limit.value, same_limit=same_limit)
 
 
-_SEEN = ("longest_ms", "own_ms", "since", "until", "utilisation", "has_unknown", "is_of_share", "grew")
+_SEEN = ("longest_ms", "own_ms", "since", "until", "utilisation", "has_unknown", "grew")
 """What a throttle's finding has as the usage has it."""
 
 _THROTTLES = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +53,7 @@ def compare(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | 
     people = pa.table(pair_columns(pairs, CLUSTER in tables[0].column_names))
     names = people.column_names
     people = people.group_by(names, use_threads=False).aggregate([])
-    codes = tuple(numbered(people, [*names[:-2], name])[0] for name in ("user", "client_id"))
+    codes = [numbered(people, [*names[:-2], name])[0] for name in ("user", "client_id")]
     was, will = (_bound(Index.of(table, chosen).resolve(people), codes) for table in tables)
     effect, is_touched = _effects(was, will)
     key = np.repeat(np.arange(len(chosen)), len(people))
@@ -75,7 +75,7 @@ def compare(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | 
 _BOUND = ("value", "level", "bucket_user", "bucket_client_id", "clients")
 
 
-def _bound(effective: pa.Table, codes: tuple[Longs, Longs]) -> pa.Table:
+def _bound(effective: pa.Table, codes: Sequence[Longs]) -> pa.Table:
     """EFFECTIVE of known clients, each once, with how many `clients` share each bucket; and `number`, of the level.
 
     `codes` are equal where a user, or a client-id, is.

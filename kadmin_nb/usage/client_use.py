@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..fleets.workers import of_rows
 from ..frames import frame as types
@@ -19,7 +20,7 @@ from ..frames.frame import MOMENT
 from ..frames.relational import Expression, Frame, Measure, added_up, in_arrow, members, where, with_further, words_of
 from ..model.findings import Row
 from ..resolution.rules import Effective
-from .arithmetic import SHARE_BYTES, draws, names_one_client
+from .arithmetic import BUCKET_TOTALS, draws, names_one_client
 from .bucket_figures import EPOCH, micros_of
 from .limits_over_time import UNKNOWN, LimitsOverTime, limits_at
 from .limits_used import measured_rows
@@ -39,7 +40,7 @@ _ROWS = pa.schema(
         ("broker", types.WHOLE),
         *((name, MOMENT) for name in ("start", "end")),
         *((name, types.NUMBER) for name in ("value", "throttle_ms")),
-        *((name, types.FLAG) for name in ("measured", "unknown", "is_own", "is_share")),
+        *((name, types.FLAG) for name in ("measured", "unknown", "is_own")),
     ]
 )
 _LIMITED = pa.schema(
@@ -120,7 +121,6 @@ class Throttled:
     full: float | None
     later: float | None
     has_unknown: bool
-    is_of_share: bool
     used: Mapping[tuple[str, str], float]
 
     @property
@@ -203,13 +203,9 @@ def client_use(usage: Any, limits: LimitsOverTime, now: Sequence[Effective], rec
 def _near(rows: Frame, client: Effective) -> Frame:
     """The rows of clients of the same user or the same client-id; no other can share a bucket."""
     words = words_of(rows)
-    user, client_id, source = (words.column(name) for name in ("user", "client_id", "source"))
+    user, client_id = words.column("user"), words.column("client_id")
     of_client = (user == client.user) & (client_id == client.client_id)
-    is_share = source == SHARE_BYTES
-    columns = {
-        "is_own": of_client & names_one_client(words.column("measured"), user, client_id),
-        "is_share": words.either(is_share, words.literal(False, pa.bool_())),
-    }
+    columns = {"is_own": of_client & names_one_client(words.column("measured"), user, client_id)}
     near = where(rows, (user == client.user) | (client_id == client.client_id))
     return relational.select(with_further(near, columns), _ROWS.names)
 
@@ -245,88 +241,41 @@ def _is_under(words: Any, one: LimitThen) -> Expression:
 
 def _throttles(rows: Frame, then: Sequence[LimitThen]) -> list[Throttled]:
     """The throttles under each limit that has any, in the order of the limits."""
-    windows = _windows(rows)
-    words = words_of(windows)
-    column, is_throttled = words.column, words.column("throttle_ms") > 0
-    columns = {
-        name: words.when(is_throttled, column(of))
-        for name, of in (("full", "used"), ("since", "start"), ("until", "end"), ("throttled_unknown", "unknown"))
-    }
-    measures: dict[str, Measure] = {
-        "longest_ms": ("max", "throttle_ms"),
-        "own_ms": ("max", "own_ms"),
-        "full": ("max", "full"),
-        "since": ("min", "since"),
-        "until": ("max", "until"),
-        "unknown": ("count_true", "throttled_unknown"),
-        "shares": ("sum", "shares"),
-    }
-    found = [row for row in _listed(added_up(with_further(windows, columns), ["number"], measures)) if row["since"]]
-    if not found:
+    added = _windows(rows)
+    windows = in_arrow(added, task=_TASK)
+    throttled = windows.filter(pc.field("throttle_ms") > 0)
+    if not len(throttled):
         return []
-    before = _before(windows, where(windows, is_throttled))
-    later = _later(windows, {row["number"]: micros_of(row["until"]) for row in found})
-    used = _used_while_throttled(rows, where(windows, is_throttled))
-    return [
-        Throttled(
-            then[row["number"]],
-            row["longest_ms"],
-            row["own_ms"],
-            row["since"],
-            row["until"],
-            max(filter(None, (row["full"], before.get(row["number"]))), default=None),
-            later.get(row["number"]),
-            bool(row["unknown"]),
-            bool(row["shares"]),
-            used[row["number"]],
+    used = _used_while_throttled(rows, where(added, words_of(added).column("throttle_ms") > 0))
+    found = []
+    for number in sorted(pc.unique(throttled["number"]).to_pylist(), key=lambda number: then[number].span):
+        every, its = (table.filter(pc.field("number") == number) for table in (windows, throttled))
+        starts = pa.table({"broker": its["broker"], "measured": its["measured"], "end": its["start"]})
+        before = every.join(starts, starts.column_names, join_type="left semi")  # bursts cross windows
+        until = pc.max(its["end"]).as_py()
+        full = [pc.max(table["used"]).as_py() for table in (its, before)]
+        found.append(
+            Throttled(
+                then[number],
+                pc.max(its["throttle_ms"]).as_py(),
+                pc.max(every["own_ms"]).as_py(),
+                pc.min(its["start"]).as_py(),
+                until,
+                max((most for most in full if most), default=None),
+                pc.max(every.filter(pc.field("start") >= until)["used"]).as_py(),
+                pc.any(its["unknown"]).as_py(),
+                used[number],
+            )
         )
-        for row in sorted(found, key=lambda row: then[row["number"]].span)
-    ]
+    return found
 
 
 def _windows(rows: Frame) -> Frame:
     """The use of the client's bucket in each window of a broker."""
     words = words_of(rows)
-    column = words.column
-    columns = {
-        "own_throttle_ms": words.when(column("is_own"), column("throttle_ms")),
-        "throttled_share": column("is_share") & (column("throttle_ms") > 0),
-    }
-    totals: dict[str, Measure] = {
-        "used": ("sum", "value"),
-        "unknown": ("max", "unknown"),
-        "throttle_ms": ("max", "throttle_ms"),
-        "own_ms": ("max", "own_throttle_ms"),
-        "shares": ("count_true", "throttled_share"),
-    }
-    return added_up(
-        with_further(rows, columns), ["number", "broker", "measured", "start", "end"], totals, in_order=True
-    )
-
-
-def _before(windows: Frame, throttled: Frame) -> dict[int, float]:
-    """The most that was used in a window right before a throttled one, under each limit: bursts cross windows."""
-    words = words_of(throttled)
-    start, end = (words.micros(words.column(name)) for name in ("start", "end"))
-    by = ["number", "broker", "measured", "start"]
-    earlier = relational.with_columns(throttled, {"start": words.moment(start - (end - start))})
-    return _most_used(members(windows, relational.each_once(earlier, by), by))
-
-
-def _later(windows: Frame, ends: Mapping[int, int]) -> dict[int, float]:
-    """The most that was used under each limit after its last throttle."""
-    words = words_of(windows)
-    end: Expression = words.literal(None, pa.int64())
-    for number, until in ends.items():
-        end = words.when(words.column("number") == number, words.literal(until, pa.int64()), end)
-    after = where(with_further(windows, {"last": end}), words.micros(words.column("start")) >= words.column("last"))
-    return _most_used(after)
-
-
-def _most_used(windows: Frame) -> dict[int, float]:
-    """The most that was used in a window, by the number of the limit."""
-    most: dict[str, Measure] = {"used": ("max", "used")}
-    return {row["number"]: row["used"] for row in _listed(added_up(windows, ["number"], most))}
+    own = {"own_throttle_ms": words.when(words.column("is_own"), words.column("throttle_ms"))}
+    totals: dict[str, Measure] = {**BUCKET_TOTALS, "own_ms": ("max", "own_throttle_ms")}
+    return added_up(with_further(rows, own), ["number", "broker", "measured", "start", "end"], totals, in_order=True)
 
 
 def _used_while_throttled(rows: Frame, throttled: Frame) -> dict[int, dict[tuple[str, str], float]]:

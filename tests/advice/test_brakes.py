@@ -137,11 +137,3 @@ def test_what_stands_in_a_brokers_file_is_lifted_there() -> None:
     (found,) = of_broker(ConfigFacts([bound]))
     assert found.edit is None
     assert found.fix == "remove max.connections from the server.properties of broker=2, and restart it"
-
-
-def test_an_estimate_of_a_share_consumer_is_no_measure_of_how_near_it_was():
-    """Throttled at its limit, it was said that the limit may have been another then."""
-    seen = {"longest_ms": 900.0, "share": 0.4, "since": None, "utilisation": 60.0, "has_unknown": False, "grew": True}
-    assert not Throttling(**seen).is_near("consumer_byte_rate")
-    assert Throttling(**seen, is_of_share=True).is_near("consumer_byte_rate")
-    assert not Throttling(**seen, is_of_share=True, is_now=False).is_near("consumer_byte_rate")
