@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import wraps
@@ -19,7 +18,6 @@ from .click_glue import FrameName, Verb
 from .options import Finite, Length
 from .session import (
     FRAME_FILES,
-    Note,
     Session,
     usage_frame,
     where_spark_is,
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
     from ..usage.request_log import Requests
 
 EVERY = "1 second"
-QUIET, REPEAT = 0.5, 0.2
-"""Seconds before it is told how far a log is read, and until the next time."""
 
 _BROKER_HINT = r"--broker 3, or --broker 'broker-(\d+)/' on each file's path."
 _SOURCES = "The paths of a request log, the URL of a Prometheus, or a USAGE frame: a variable, a .parquet or .csv file."
@@ -54,7 +50,6 @@ class UsageSource:
     sources: tuple[Any, ...] = ()
     broker: tuple[str, ...] = ()
     tz: str | None = None
-    names: str | None = None
     every: str | None = None
     between: tuple[str, str] | None = None
     token: str | None = None
@@ -116,14 +111,13 @@ class UsageSource:
         """The engine that reads the request log."""
         from ..usage.engines import LogEngine
 
-        return LogEngine.of(self.paths, self.names, self.engine)
+        return LogEngine.of(self.paths, self.engine)
 
     def requests(self, session: Session, log: LogEngine) -> Requests:
         """The request log, its first lines looked at."""
         (text,) = self.broker
         broker = int(text) if text.isdecimal() else text
-        with session.watch() as tell:
-            return log.requests(None if tell is None else _telling(tell), broker=broker, tz=self.tz)
+        return log.requests(broker=broker, tz=self.tz)
 
     def metrics(self) -> Answer:
         """METRICS out of Prometheus."""
@@ -164,21 +158,6 @@ class _Source(FrameName):
         return value if is_url(value) else super().given(value)
 
 
-def _telling(tell: Note) -> Callable[[int, int], None]:
-    """Tells how far a log is read, now and then, once it takes long."""
-    when = time.monotonic() + QUIET
-
-    def reading(done: int, size: int) -> None:
-        nonlocal when
-        from ..model import figures
-
-        if time.monotonic() >= when:
-            when = time.monotonic() + REPEAT
-            tell(f"reading the log: {figures.size(done)} of {figures.size(size)}, {figures.share(done / size)}")
-
-    return reading
-
-
 def source(command: options.Command) -> options.Command:
     """The options that say where usage comes from; the command gets a `UsageSource` as its `source`."""
 
@@ -191,7 +170,6 @@ def source(command: options.Command) -> options.Command:
         "names the broker, or VALUE=ID of a value without its number.",
     )
     @click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, if times have none.")
-    @click.option("--names", metavar="PATTERN", help="Only files with names like this: '*request*'.")
     @click.option(
         "--every",
         metavar="LENGTH",

@@ -55,7 +55,8 @@ def of_changes(
         predicted = stalls.stalls(changes, before, clients_read)
         replayed = stamped(backtesting.replayed(after, clients_read), cluster_id)
         touched = {*backtesting.buckets(compared.rows, "_before"), *backtesting.buckets(compared.rows, "_after")}
-        parts["backtest"] = backtesting.backtest_answer(replayed, clients_read, brokers, touched)
+        own = pa.array([bucket in touched for bucket in backtesting.buckets(replayed, "")], pa.bool_())
+        parts["backtest"] = backtesting.backtest_answer(replayed.filter(own), clients_read, brokers)
         parts["stalls"] = stalls.answer_of(predicted, clients_read, cluster_id, brokers)
         parts["coverage"] = parts["stalls"].coverage
     parts |= {"unseen": unseen(changes, known), "of_rows": clients_of_rows(changes, compared.rows)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -60,8 +60,7 @@ MEASURED_COLUMNS = ("broker", "user", "client_id", "key", "window_start", "windo
 class BacktestAnswer(Answer):
     """BACKTEST: a row for each broker, key and bucket with a limit, the longest throttled first.
 
-    `touched` are the key, user and client-id of the buckets that a plan touches, where it is one's: the others would
-    be throttled today, too. Of `unknown` clients the use is not known, in full or in part, and was not replayed.
+    Of `unknown` clients the use is not known, in full or in part, and was not replayed.
     `held_back` clients were throttled in the usage: what they wanted is more than it shows. `coverage` says which
     brokers it has, and from when to when.
     """
@@ -69,13 +68,12 @@ class BacktestAnswer(Answer):
     def __init__(
         self,
         table: pa.Table,
-        touched: Container[tuple[Any, ...]] | None = None,
         unknown: int = 0,
         held_back: int = 0,
         coverage: Coverage = Coverage(),  # it is frozen
     ) -> None:
         super().__init__(table)
-        self.touched, self.unknown, self.held_back, self.coverage = touched, unknown, held_back, coverage
+        self.unknown, self.held_back, self.coverage = unknown, held_back, coverage
 
     def _title(self) -> str:
         """The number that would have been throttled, and the one that was longest."""
@@ -87,7 +85,7 @@ class BacktestAnswer(Answer):
         if not len(throttled):
             return count
         where = f"on {brokers} broker{'s' * (brokers != 1)}"
-        return f"{count}, {where}{self._without_the_plan(throttled)}; the longest: {_throttled(rows[0])}"
+        return f"{count}, {where}; the longest: {_throttled(rows[0])}"
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """What it was read from, and what is not known."""
@@ -98,17 +96,6 @@ class BacktestAnswer(Answer):
         if self.held_back:
             who = f"{self.held_back:,} client{'s were' if self.held_back != 1 else ' was'} throttled in this usage"
             yield f"{who}: how much more was wanted, and would have been throttled, is not known."
-
-    def _without_the_plan(self, throttled: pa.Table) -> str:
-        """That the plan does not touch some of them; nothing where it touches all."""
-        if self.touched is None:
-            return ""
-        touched = sum(bucket in self.touched for bucket in buckets(throttled, ""))
-        if not touched:
-            return "; the plan changes none of them: today's limits throttle them too"
-        if touched == len(throttled):
-            return ""
-        return f"; the plan changes {touched:,} of them, and today's limits throttle the others too"
 
 
 def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None) -> BacktestAnswer | DataFrame:
@@ -148,15 +135,13 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     return backtest_answer(judged, rows)
 
 
-def backtest_answer(
-    judged: pa.Table, usage: pa.Table, brokers: Iterable[int] | None = None, touched: Container[Any] | None = None
-) -> BacktestAnswer:
+def backtest_answer(judged: pa.Table, usage: pa.Table, brokers: Iterable[int] | None = None) -> BacktestAnswer:
     """BACKTEST of a usage here, with what that usage lacks, of a cluster with these brokers."""
     covered = Coverage() if cluster_of(usage) else coverage(usage, brokers)
     unknown, held_back = _clients_where(usage, pc.field("value").is_null()), 0
     if "throttle_ms" in usage.column_names:
         held_back = _clients_where(usage, pc.field("throttle_ms") > 0)
-    return BacktestAnswer(judged, touched, unknown, held_back, covered)
+    return BacktestAnswer(judged, unknown, held_back, covered)
 
 
 def replayed(quotas: Any, usage: Any, keys: str | Iterable[str] | None = None) -> Frame:

@@ -23,7 +23,6 @@ from ..resolution.input_columns import CLUSTER
 from . import log_files
 from .broker_metrics import usage_from_metrics
 from .limits_used import known_clients, utilisation
-from .log_files import ReadSoFar
 from .request_log import Requests, requests
 from .usage_windows import usage
 
@@ -43,12 +42,11 @@ class LogEngine:
     """The engine that reads a request log, and the reason."""
 
     paths: Sequence[str]
-    names: str | None
     is_spark: bool
     why: str
 
     @classmethod
-    def of(cls, paths: Sequence[str], names: str | None = None, engine: str | None = None) -> LogEngine:
+    def of(cls, paths: Sequence[str], engine: str | None = None) -> LogEngine:
         """The engine that is asked for, else by the size of the files.
 
         Raises
@@ -63,24 +61,21 @@ class LogEngine:
         is_elsewhere = any(_is_address(path) or (not Path(path).exists() and "{" in path) for path in paths)
         if engine == SPARK or (engine is None and is_elsewhere):
             reason = ", as asked" if engine else ": not files of this machine"
-            return cls(paths, names, True, f"added up on Spark{reason}")
-        files = log_files.local_files(paths, names)
+            return cls(paths, True, f"added up on Spark{reason}")
+        files = log_files.local_files(paths)
         size = log_files.size_of(files)
         if engine is None and (size > ARROW_LOG_BYTES or not all(map(log_files.is_readable, files))):
-            return cls(paths, names, True, f"added up on Spark: {figures.size(size)} of log")
+            return cls(paths, True, f"added up on Spark: {figures.size(size)} of log")
         here = ADDING_UP.here(f"{figures.size(size)} of log", engine)
-        return cls(paths, names, False, here)
+        return cls(paths, False, here)
 
-    def requests(self, progress: ReadSoFar | None = None, **how: Any) -> Requests:
-        """The requests of the log, its first lines looked at; options as of `requests`.
-
-        `progress` is told of what this process reads.
-        """
+    def requests(self, **how: Any) -> Requests:
+        """The requests of the log, its first lines looked at; options as of `requests`."""
         if not self.is_spark:
-            return requests(self.paths, names=self.names, progress=progress, **how)
+            return requests(self.paths, **how)
         # Spark may have been started in another folder: what is no address is a path from here, patterns too.
         places = [path if _is_address(path) else str(Path(path).absolute()) for path in self.paths]
-        return requests(places, spark=sparks.spark_session(), names=self.names, **how)
+        return requests(places, spark=sparks.spark_session(), **how)
 
 
 @dataclass(frozen=True)

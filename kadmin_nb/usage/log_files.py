@@ -8,12 +8,8 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Sequence
 from glob import glob, has_magic
-from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
@@ -30,9 +26,6 @@ LONGEST_LINE = 1 << 26
 PACKED = 10
 """Bytes of a request log in one byte of its gzip, about."""
 
-ReadSoFar = Callable[[int, int], None]
-"""Told the bytes of files that are read so far, and those of all files, as they are on the disk."""
-
 TORN = "Was the gzip cut short? `gzip -t` tells; `gzip -dc FILE > TEXT` keeps what can be read."
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _ELSEWHERE = (".deflate", ".lz4", ".snappy", ".zst")
@@ -44,8 +37,8 @@ _LEGAL = re.compile(r"[^\w/!$&'()*+,;=:@~.\-]", re.ASCII)
 """ASCII that an address of a file does not have as it is."""
 
 
-def local_files(paths: Iterable[str], names: str | None = None) -> list[Path]:
-    """The files that are meant by these paths and patterns, and those below folders, whose names fit the pattern.
+def local_files(paths: Iterable[str]) -> list[Path]:
+    """The files that are meant by these paths and patterns, and those below folders.
 
     Hidden ones and those whose names begin with `_` are passed over, as Spark does.
 
@@ -60,17 +53,15 @@ def local_files(paths: Iterable[str], names: str | None = None) -> list[Path]:
     """
     places = [place for path in dict.fromkeys(paths) for place in _places(path)]
     files = [file for place in places for file in _below(place)]
-    fitting = [file for file in files if names is None or fnmatchcase(file.name, names)]
-    if not fitting:
-        called = f" is called {names}" if names else ""
-        raise NotFound(f"no file below {', '.join(paths)}{called}")
-    for file in fitting:
+    if not files:
+        raise NotFound(f"no file below {', '.join(paths)}")
+    for file in files:
         if not stat.S_ISREG(file.stat().st_mode):
             raise UsageError(f"{file} is not a file", hint="A pipe or a device may never end.")
         if file.suffix not in (*_OPENERS, *_ELSEWHERE) and os.access(file, os.R_OK):
             with file.open("rb") as stream:  # the lines of UTF-16 would be a quarantine of nonsense
                 refuse_strange_format(stream.read(_FIRST_BYTES), str(file), "a request log")
-    return fitting
+    return files
 
 
 def size_of(files: Iterable[Path]) -> int:
@@ -111,29 +102,14 @@ def _is_seen(name: str) -> bool:
     return not name.startswith((".", "_"))
 
 
-@dataclass
-class LogLines:
-    """The lines of local files."""
-
-    files: Sequence[Path]
-    progress: ReadSoFar | None = None
-
-    def batches(self) -> Iterator[tuple[pa.Array, pa.Array]]:
-        """The address of a file and some of its lines, as bytes; `progress` hears of each batch after it was used."""
-        sizes = [file.stat().st_size for file in self.files]
-        for file, before in zip(self.files, accumulate(sizes, initial=0), strict=False):
-            for lines, position in self._lines(file):
-                yield pa.repeat(address(file), len(lines)), lines
-                if self.progress:
-                    self.progress(min(before + position, sum(sizes)), sum(sizes))
-
-    def _lines(self, file: Path) -> Iterator[tuple[pa.Array, int]]:
-        """Some lines of a file, and how far it is read."""
+def line_batches(files: Sequence[Path]) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """The address of a file and some of its lines, as bytes."""
+    for file in files:
         if not is_readable(file):
             raise UsageError(f"only Spark can unpack {file}", hint=Hint(sentence("{} can.", Option("engine", "spark"))))
         try:
-            with file.open("rb") as packed, _OPENERS.get(file.suffix, nullcontext)(packed) as stream:
-                yield from ((lines, packed.tell()) for lines in _in_lines(stream))
+            with _OPENERS.get(file.suffix, Path.open)(file, "rb") as stream:
+                yield from ((pa.repeat(address(file), len(lines)), lines) for lines in _in_lines(stream))
         except _DAMAGE as error:
             if file.suffix not in _OPENERS:
                 raise Invalid(f"{file} cannot be read: {error}") from None

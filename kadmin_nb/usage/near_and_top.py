@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +82,7 @@ class NearAnswer(Answer):
 
     `coverage` says which brokers the usage has, and from when to when. `unjudged` are buckets that were used before the
     history of their limits begins, `unused` quotas whose use is not in the usage at all. `are_of_now` says that the
-    usage, of whatever time, was judged by the limits of now. Of several clusters `by_cluster` has the coverage of each.
+    usage, of whatever time, was judged by the limits of now.
     """
 
     def __init__(
@@ -96,16 +95,14 @@ class NearAnswer(Answer):
         unjudged: int = 0,
         are_of_now: bool = False,
         unused: Sequence[str] = (),
-        by_cluster: Mapping[str, Coverage] = MappingProxyType({}),
     ) -> None:
         super().__init__(table)
         self.limits, self.percent, self.unknown, self.unjudged = limits, percent, unknown, unjudged
         self.coverage, self.are_of_now, self.unused = coverage, are_of_now, tuple(unused)
-        self.by_cluster = by_cluster
 
     def _title(self) -> str:
         """Their number, and the worst of them."""
-        rest, limits = self._not_known, "limits of now" if self.are_of_now else "limits"
+        rest, limits = self.coverage.not_known, "limits of now" if self.are_of_now else "limits"
         if not self.limits:
             return f"No client in this usage has a limit{rest}." if not self.unjudged else f"{self._unjudged}{rest}."
         if not len(self):
@@ -126,12 +123,6 @@ class NearAnswer(Answer):
         answer = copy(self)
         answer._table = noted(self._table, notes)
         return answer
-
-    @property
-    def _not_known(self) -> str:
-        """What the usage does not cover, of one cluster or of each of several."""
-        each = (f"{one.not_known} of cluster {name}" for name, one in self.by_cluster.items() if one.not_known)
-        return printable("".join([self.coverage.not_known, *each]))
 
     def _exit_state(self, detailed: bool = False) -> ExitState:
         """Where no limit is near as far as is known, and that is not all: as of rows that could not be read."""
@@ -161,7 +152,6 @@ class NearAnswer(Answer):
         if self.unknown:
             yield f"The use of {self.unknown:,} of {self.limits:,} limits is not known in full. {WHY_UNKNOWN}"
         yield from remarks(self.coverage)
-        yield from (printable(f"Cluster {name}: read from {one}.") for name, one in self.by_cluster.items())
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """What it was read from, and what is not known."""
@@ -187,8 +177,7 @@ def near(
     Parameters
     ----------
     utilisation
-        UTILISATION, in Spark or as anything with `__arrow_c_stream__`; of several clusters with a `cluster_id`, which
-        the answer then has, too.
+        UTILISATION of one cluster, in Spark or as anything with `__arrow_c_stream__`.
     percent
         The share of a limit, in percent, from which a bucket counts as near.
     brokers
@@ -199,20 +188,21 @@ def near(
         The usage was judged by the limits of now, whatever they were in its time: the answer says that, too.
     """
     rows = taken(utilisation, (CLUSTER, *schemas.UTILISATION.names), "the rows of utilisation")
-    words, cluster = words_of(rows), cluster_of(rows)
+    if cluster_of(rows):
+        raise UsageError("the rows of utilisation have a cluster_id", hint="Take one cluster, and drop the column.")
+    words = words_of(rows)
     judged = where(rows, ~words.is_null(words.column("limit")) | (words.column("level") == UNKNOWN))
     judged = in_arrow(judged, task="Spark counts the utilisation")
     limited = judged.filter(judged["limit"].is_valid())
     is_full = pc.greater_equal(limited["utilisation"], percent)
     is_near = pc.or_(pc.fill_null(is_full, False), pc.fill_null(pc.greater(limited["throttle_ms"], 0), False))
     order = [("utilisation", "descending"), ("throttle_ms", "descending"), ("broker", "ascending")]
-    schema = led(schemas.NEAR.schema, cluster)
-    nearest = limited.filter(is_near).sort_by(order).select(schema.names).cast(schema)
+    nearest = limited.filter(is_near).sort_by(order).select(schemas.NEAR.names).cast(schemas.NEAR.schema)
     unknown = pc.sum(pc.greater(limited["windows_unknown"], 0)).as_py() or 0
-    coverage, by_cluster = _coverage_of(rows, judged, brokers)
+    coverage = _coverage_of(rows, judged, brokers)
     nearest, unjudged = schemas.marked(nearest, kadmin_metadata(utilisation)), len(judged) - len(limited)
     unused = () if quotas is None else _unused(quotas, limited)
-    return NearAnswer(nearest, len(limited), percent, unknown, coverage, unjudged, are_of_now, unused, by_cluster)
+    return NearAnswer(nearest, len(limited), percent, unknown, coverage, unjudged, are_of_now, unused)
 
 
 def _unused(quotas: pa.Table, limited: pa.Table) -> list[str]:
@@ -239,16 +229,12 @@ def _by_quota(rows: pa.Table, names: Mapping[str, str]) -> pa.Table:
 _SPAN = ["broker", "since", "until", "watched_s"]
 
 
-def _coverage_of(rows: Frame, judged: pa.Table, brokers: Iterable[int] | None) -> tuple[Coverage, dict[str, Coverage]]:
-    """The coverage of UTILISATION, some of whose rows are here already; of several clusters that of each, by name."""
-    if cluster := cluster_of(rows):  # which brokers they have nobody says
-        spans = in_arrow(each_once(rows, [*cluster, *_SPAN]), task="Spark looks for the brokers")
-        names = sorted(pc.unique(spans[CLUSTER]).to_pylist())
-        return Coverage(), {name: of_brokers(spans.filter(pc.equal(spans[CLUSTER], name))) for name in names}
+def _coverage_of(rows: Frame, judged: pa.Table, brokers: Iterable[int] | None) -> Coverage:
+    """The coverage of UTILISATION, some of whose rows are here already."""
     spans = each_once(judged, _SPAN)
     if pc.max(judged["brokers"]).as_py() != pc.count_distinct(spans["broker"]).as_py():  # no client of one has a limit
         spans = in_arrow(each_once(rows, _SPAN), task="Spark looks for the brokers")
-    return of_brokers(spans, brokers), {}
+    return of_brokers(spans, brokers)
 
 
 def _bucket_sentence(row: Mapping[str, Any]) -> str:
@@ -257,8 +243,7 @@ def _bucket_sentence(row: Mapping[str, Any]) -> str:
     whose = " ".join(f"{kind}={name}" for kind, name in parts if name)
     used = meanings.of_limit(row["key"], row["peak"], row["windows_unknown"], row["limit"])
     share = "" if row["utilisation"] is None else f" ({figures.percent(row['utilisation'])})"
-    where = f" of cluster {row[CLUSTER]}" if CLUSTER in row else ""
-    return printable(f"{whose} {row['key']} {used}{share} on broker {row['broker']}{where}")
+    return printable(f"{whose} {row['key']} {used}{share} on broker {row['broker']}")
 
 
 def alerts(

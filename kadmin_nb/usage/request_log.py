@@ -13,6 +13,7 @@ from datetime import date
 from functools import cached_property
 from itertools import starmap
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ from ..frames.relational import Frame, Measure, added_up, each_once, select, wit
 from ..frames.spark import is_spark, is_stream
 from ..model.findings import Row
 from ..resolution.input_columns import CLUSTER
-from .log_files import LogLines, ReadSoFar, address, local_files
+from .log_files import address, line_batches, local_files
 from .request_rows import (
     ALL,
     FAULTY,
@@ -232,9 +233,7 @@ def requests(
     tz: str | None = None,
     cluster_id: str | None = None,
     inter_broker: str | Iterable[str] = INTER_BROKER,
-    names: str | None = None,
     dedupe: bool = True,
-    progress: ReadSoFar | None = None,
 ) -> Requests:
     """The requests of clients, from Kafka's request log of 2.8 or newer.
 
@@ -243,7 +242,8 @@ def requests(
     Parameters
     ----------
     lines
-        Files and folders, with everything below them, plain, gzip or bzip2; `*` and `?` are patterns. Or a Spark
+        Files and folders, with everything below them, plain, gzip or bzip2; `*` and `?` are patterns:
+        `logs/*/*request*`. Or a Spark
         DataFrame of lines, with a column `line` or `value`, and `path` if it names the broker. It may be a stream: of
         files, of Auto Loader, of a Kafka topic.
     spark
@@ -260,13 +260,9 @@ def requests(
         Becomes the first column.
     inter_broker
         Names of the listeners that brokers use between themselves, or one regular expression for them.
-    names
-        A pattern of file names to read below a folder, such as `*request*`.
     dedupe
         Whether a request counts once even if its line is read twice. False takes 10 to 25 % less time: use it for logs
         without copies of files, and without files that log4j may be rolling.
-    progress
-        Called now and then with the bytes on disk that this process has read so far, and the bytes of all files.
 
     Raises
     ------
@@ -292,9 +288,9 @@ def requests(
     if is_spark(lines) or spark is not None:
         from .spark_lines import spark_lines
 
-        return Requests(spark_lines(places, spark or places.sparkSession, reader, names), reader, dedupe)
-    files = LogLines(local_files(places, names), progress)
-    check_paths(reader.broker, map(address, files.files))
+        return Requests(spark_lines(places, spark or places.sparkSession, reader), reader, dedupe)
+    files = local_files(places)
+    check_paths(reader.broker, map(address, files))
     return Requests(_lines_here(files, reader, ", ".join(places)), reader, dedupe)
 
 
@@ -319,11 +315,11 @@ class _LinesHere:
         return rows
 
 
-def _lines_here(files: LogLines, reader: LogReader, source: str) -> _LinesHere:
+def _lines_here(files: Sequence[Path], reader: LogReader, source: str) -> _LinesHere:
     """The lines of local files; refused where the first requests, or none at all, can be read."""
     kept = [name for name in reader.columns if name not in ("path", "line")]
     good, bad, sampled, first = list[pa.RecordBatch](), list[pa.RecordBatch](), list[Row](), list[Row]()
-    for rows in starmap(reader.rows, files.batches()):
+    for rows in starmap(reader.rows, line_batches(files)):
         if len(sampled) < SAMPLE:
             is_request = pc.fill_null(pc.not_equal(rows["fault"], NOT_KAFKA), True)
             some = rows.filter(is_request).slice(0, SAMPLE - len(sampled))

@@ -88,9 +88,7 @@ class SparkLines:
         return [row for row in self.listed(read) if row["fault"] != NOT_KAFKA][:SAMPLE]
 
 
-def spark_lines(
-    lines: Sequence[str] | DataFrame, spark: SparkSession, reader: LogReader, names: str | None
-) -> SparkLines:
+def spark_lines(lines: Sequence[str] | DataFrame, spark: SparkSession, reader: LogReader) -> SparkLines:
     """The lines of these paths, or of a frame that has them; their first requests were looked at.
 
     Raises
@@ -109,8 +107,8 @@ def spark_lines(
             check_paths(reader.broker, (row.path for row in read.text.select("path").distinct().collect()))
         read.look(_LABEL)
         return read
-    text = _text_of(spark, lines, names)
-    check_paths(reader.broker, _files_of(text, lines, names))
+    text = _text_of(spark, lines)
+    check_paths(reader.broker, _files_of(text, lines))
     read = SparkLines(text.select(F.col("_metadata.file_path").alias("path"), F.col("value").alias("line")), reader)
     read.look(", ".join(lines))
     return read
@@ -142,18 +140,15 @@ def rows_of_batches(job: tuple[LogReader, tuple[str, ...], str], batches: Batche
         yield chosen if which == ALL else chosen.filter(is_chosen(rows["fault"], rows["reason"], which))
 
 
-def _text_of(spark: SparkSession, paths: Sequence[str], names: str | None) -> DataFrame:
-    """The lines of files, and of all below folders, whose names fit the pattern; those too long to be Kafka's are
-    passed over by Hadoop's reader."""
+def _text_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """The lines of files, and of all below folders; those too long to be Kafka's are passed over by Hadoop's reader."""
     longest = {"mapreduce.input.linerecordreader.line.maxlength": str(LONGEST_LINE)}
     reader = spark.read.options(recursiveFileLookup="true", **longest)
-    if names is not None:
-        reader = reader.option("pathGlobFilter", names)
     with in_one_line():
         return reader.text(list(dict.fromkeys(paths)))
 
 
-def _files_of(text: DataFrame, paths: Sequence[str], names: str | None) -> list[str]:
+def _files_of(text: DataFrame, paths: Sequence[str]) -> list[str]:
     """The files, as Spark writes them.
 
     Raises
@@ -164,8 +159,7 @@ def _files_of(text: DataFrame, paths: Sequence[str], names: str | None) -> list[
     with in_one_line():
         files = list(text.inputFiles())
     if not files:
-        named = f" is called {names}" if names else ""
-        raise NotFound(f"no file below {', '.join(paths)}{named}")
+        raise NotFound(f"no file below {', '.join(paths)}")
     return files
 
 
