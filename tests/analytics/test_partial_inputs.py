@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin import topics
-from kadmin_nb.admin.ports import Broker
 from kadmin_nb.advice.config_rules import findings
 from kadmin_nb.cluster.audits import is_reassigning
 from kadmin_nb.cluster.changing import Changes
@@ -31,7 +29,6 @@ from kadmin_nb.model.findings import OK as FINE
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import stalls
 from kadmin_nb.plans.advice.fallback import fallback_values
-from kadmin_nb.plans.advice.warnings import _protocols
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.observed_state import table_after
 from kadmin_nb.plans.plan_impact import of_changes
@@ -349,35 +346,6 @@ def test_the_fallback_of_all_brokers_is_not_known_of_some():
     key, of_all = "min.insync.replicas", Resource("BROKER", "")
     assert fallback_values(FakeKafka(), [(of_all, key)])[of_all, key] == {"1"}
     assert fallback_values(down(FakeKafka(), 3), [(of_all, key)])[of_all, key] == set()
-
-
-class _Listeners:
-    """The listeners of each broker; None does not answer."""
-
-    def __init__(self, *of_each: str | None) -> None:
-        self.of_each, self.configs = of_each, self
-
-    def brokers(self) -> list[Broker]:
-        return [Broker(n, "b", 9092) for n, _ in enumerate(self.of_each, 1)]
-
-    def describe(self, resources: list[Resource], keys: Any) -> pa.Table:
-        rows = [
-            unread(n) if text is None else config(n, text, "listeners") for n, text in enumerate(self.of_each, 1)
-        ]  # fmt: skip
-        return schemas.table(schemas.CONFIGS, rows)
-
-
-@pytest.mark.parametrize(
-    ("of_each", "protocols"),
-    [
-        (("SASL_SSL://:9093", "SASL_SSL://:9093"), {"SASL_SSL"}),
-        (("SASL_SSL://:9093", "SASL_SSL://:9093,PLAINTEXT://:9092"), {"SASL_SSL", "PLAINTEXT"}),
-        (("SASL_SSL://:9093", None), set()),
-    ],
-)
-def test_every_listener_is_that_of_every_broker(of_each, protocols):
-    """Every listener requires a login, it said of ANONYMOUS' quota; it had read those of one broker."""
-    assert _protocols(_Listeners(*of_each)) == protocols
 
 
 @pytest.mark.parametrize("error", [TimedOut("no answer"), kn.NotAuthorized("no right")])
