@@ -273,7 +273,7 @@ LIFTED = {
     "all of the named ones, with it behind": ([quota("user=a", None), quota("user=b", None)], []),
     "all of the named ones, and it": (
         [quota("user=a", None), quota("user=b", None), quota("user=<default>", None)],
-        [TAKEN_AWAY],
+        ["all 2 quotas of the level USER are removed, and none is for everyone", TAKEN_AWAY],
     ),
     "some of the named ones, and it": ([quota("user=a", None), quota("user=<default>", None)], [TAKEN_AWAY]),
     "one that is not there": ([quota("client-id=<default>", None)], []),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
 
 from ...admin.ports import Kafka
 from ...model.changes import Change, Edit, Target
@@ -12,11 +15,14 @@ from ...model.findings import DANGER, Finding
 from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
 from ...model.quota_keys import readable, text_of
-from ..observed_state import LookOptions, ObservedState, add_quotas, quota_values
+from ..observed_state import LookOptions, ObservedState, add_quotas, of_place, quota_values
 from .config_dangers import QUOTA
 
 MANIFOLD = 100.0
 """Times that a limit for everyone may be raised before it counts as lifted."""
+
+SEVERAL = 2
+"""Quotas of a level that may go before the level counts as emptied: one alone is somebody's."""
 
 _CLIENTS = (
     Entity.of({"user": DEFAULT, "client-id": DEFAULT}),
@@ -31,29 +37,54 @@ EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: 
 Limits = Mapping[Target, str | None]
 
 
-def add_everyones(state: ObservedState, kafka: Kafka, changes: Iterable[Change]) -> None:
-    """Add the quotas that hold for everyone, where these rows change one."""
-    if state.quotas is None and any(change.level in EVERYONE for change in changes):
+def add_everyones(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
+    """Add the quotas that hold for everyone where these rows may lift one, or all where they may empty a level."""
+    quotas = _lifting(changes)
+    if state.quotas is not None or not quotas:
+        return
+    if _emptying(quotas):
+        state.quotas = kafka.quotas.describe()
+    elif any(change.level in EVERYONE for change in quotas):
         add_quotas(state, kafka, {*_CLIENTS, *_ADDRESSES}, LookOptions())
 
 
 def dangers(changes: Sequence[Change], state: ObservedState) -> Iterator[Finding]:
-    """The rows that lift a limit from everyone."""
-    for_everyone = [change for change in changes if change.level in EVERYONE and not change.is_same]
-    if not for_everyone:
+    """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
+    quotas = _lifting(changes)
+    for_everyone = [change for change in quotas if change.level in EVERYONE]
+    emptying = _emptying(quotas)
+    if not for_everyone and not emptying:
         return  # as in most plans
     everyones = {*_CLIENTS, *_ADDRESSES}
     by_text = {str(entity): entity for entity in everyones}
     observed = state.values if state.quotas is None else quota_values(state.quotas, by_text)
     current_limits = {target: now.value for target, now in observed.items() if target[0] in everyones}
-    before = {**current_limits, **{change.target: change.old for change in for_everyone}}
-    after = {**current_limits, **{change.target: change.after for change in for_everyone}}
+    before = {**current_limits, **{change.target: change.old for change in quotas}}
+    after = {**current_limits, **{change.target: change.after for change in quotas}}
     for change in for_everyone:
         level, key = change.level or "", change.key
         was, will = _limit(before, level, key), _limit(after, level, key)
         is_lower_beside = None not in (change.old, change.after) and float(change.after or 0) <= float(change.old or 0)
         if was is not None and not is_lower_beside and (message := _lift_message(key, was, will)):
             yield Finding.about(change, DANGER, QUOTA, message)
+    if emptying and state.quotas is not None:
+        yield from _emptied(emptying, after, state.quotas)
+
+
+def _lifting(changes: Iterable[Change]) -> list[Change]:
+    """The rows that may lift a limit: removals, and all rows of the levels of everyone."""
+    return [c for c in changes if c.level and (c.after is None or c.level in EVERYONE) and not c.is_same]
+
+
+def _emptying(quotas: Iterable[Change]) -> list[Change]:
+    """The removals of several quotas of one level and key; the levels of everyone have but one."""
+    removed = [change for change in quotas if change.after is None and change.level not in EVERYONE]
+    counts = Counter(map(_group, removed))
+    return [change for change in removed if counts[_group(change)] >= SEVERAL]
+
+
+def _group(change: Change) -> tuple[str, str]:
+    return change.level or "", change.key
 
 
 def _limit(current_limits: Limits, level: str, key: str) -> float | None:
@@ -70,6 +101,18 @@ def _lift_message(key: str, was: float, will: float | None) -> str | None:
         times = digits(will / was)
         return f"{readable(key, was)} for everyone becomes {readable(key, will)}, {times} times as much"
     return None
+
+
+def _emptied(removed: Sequence[Change], after: Limits, stored: pa.Table) -> Iterator[Finding]:
+    """Rows that remove all quotas of a level, so that everyone is unlimited."""
+    for group in dict.fromkeys(map(_group, removed)):
+        rows = [change for change in removed if _group(change) == group]
+        level, key = group
+        everyones = DEFAULT_IP if level == "IP" else _CLIENTS[0].level
+        left = {*of_place(stored, level, key)["entity"].to_pylist()} - {str(change.resource) for change in rows}
+        if _limit(after, everyones, key) is None and not left:
+            message = f"all {len(rows):,} quotas of the level {level} are removed, and none is for everyone"
+            yield Finding.about(rows[0], DANGER, QUOTA, message)
 
 
 UNIT = "unit"

@@ -16,6 +16,7 @@ from ...model.changes import Change
 from ...model.findings import DANGER, Finding, row_words
 from .. import SHORTEST_ID
 from ..advice import REASON, allowing, answer, dangers, lifted
+from ..advice.config_dangers import QUOTA
 from ..journal.replay import JournalState, SentLately
 from ..observed_state import ObservedState, ObservedValue
 from ..plan import Plan
@@ -159,8 +160,7 @@ class Gate:
         judged = (*dangers.found(self.kafka, self.plan.changes), *self.told)
         allow = [key for key in self.allow if not any(map(partial(_names, key), before.undoings))]
         _refuse_strange(allow, self.plan.changes, judged)
-        rows = {change.row for change in pending}
-        ahead = [danger for danger in judged if danger.row in rows]
+        ahead = [*_ahead(judged, pending, self.plan.changes)] if judged else []
         let_through = {*allow, *before.allowed}
         _refuse_dangers([d for d in ahead if d.allowed_by not in let_through], self.reason)
         if ahead and not self.reason:
@@ -172,6 +172,13 @@ class Gate:
             return {}
         allowed = sorted({danger.allowed_by for danger in ahead})
         return {"allowed": allowed, "dangers": [danger.line for danger in ahead], "reason": self.reason}
+
+
+def _ahead(dangers: Iterable[Finding], pending: Sequence[Change], changes: Iterable[Change]) -> Iterable[Finding]:
+    """Those of rows that are to be sent; what quotas do to everyone, their rows do together."""
+    rows, keys = {change.row for change in pending}, {(change.kind, change.key) for change in pending}
+    kinds = {change.row: change.kind for change in changes}
+    return (d for d in dangers if d.row in rows or (d.code == QUOTA and (kinds[d.row], d.key) in keys))
 
 
 def _refuse_dangers(dangers: Sequence[Finding], reason: str | None) -> None:
