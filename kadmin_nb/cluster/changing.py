@@ -27,7 +27,7 @@ from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, Targ
 from ..model.findings import WARNING, Finding
 from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, plan, planning, sending, stalls
 from ..plans.advice.dangers import advice_on
-from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE
+from ..plans.advice.quota_advice import CALLBACK, OF_PRECEDENCE
 from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved, author
 from ..plans.execution import executor, rollback

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..frames.frame import Frame
     from ..model.connection_settings import Settings
-    from ..plans.matches import Matches
+    from ..plans.change_lines import Matches
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
@@ -166,7 +166,7 @@ class Session:
     def matches(self, every: bool) -> Matches:
         """The matches of patterns in changes on the current cluster, which is reached where a line has one."""
         from ..cluster.near_names import Existing
-        from ..plans.matches import Matches
+        from ..plans.change_lines import Matches
 
         return Matches(Existing(lambda: self.cluster.port), every)
 

@@ -13,9 +13,8 @@ from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, OK, Change, Edit, Refusal, refuse_long
 from ..secrets import FORMS, SHOWN, Secret, asks_somebody, holds_secret, is_secret_name
 from .kinds import kind_of
-from .observed_state import ObservedState, ObservedValue
+from .observed_state import ObservedState, ObservedValue, same
 from .secret_resolver import ReferenceRequired
-from .stored_values import same
 
 
 def let_through(changes: Iterable[Change]) -> set[str]:

@@ -23,12 +23,13 @@ from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
 from ..secrets import Secret, covered
-from . import change_lines, stored_values
+from . import change_lines
+from .change_lines import Existing, Matches
 from .change_words import client_config_edit, sent_again
 from .formats import PrintFormats, Subject
 from .kinds import kind_of
 from .kinds.config_changes import value_text
-from .matches import Existing, Matches
+from .observed_state import append, subtract
 from .plan_file import columns_of
 from .planning import wishes
 from .secret_resolver import ReferenceRequired
@@ -483,7 +484,7 @@ def _merged(earlier: Edit, edit: Edit) -> Edit:
             f"{edit.key} of {edit.resource}: {edit.op} {edit.value} cannot be planned together with {was}",
             hint="Set the whole list, or apply the one before the other.",
         )
-    join = stored_values.subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else stored_values.append
+    join = subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else append
     items = join(earlier.text, edit.text or "")
     return _covered(replace(edit, op=earlier.op, value=items, note=f"joins the earlier {was}"))
 

@@ -16,7 +16,7 @@ from ..hints import Option, Verb, Way, magic, python, short_id
 from ..model.changes import SKIPPED, Change, Edit, Outcome, Target
 from ..model.findings import row_words
 from ..plans.advice import SHOWN
-from ..plans.advice.quota_dangers import meant
+from ..plans.advice.quota_advice import meant
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
 from ..plans.outcomes import ApplyResult, Outcomes

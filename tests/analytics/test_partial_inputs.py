@@ -28,7 +28,7 @@ from kadmin_nb.model.findings import FAILED, SKIPPED, UNKNOWN, Coverage, Finding
 from kadmin_nb.model.findings import OK as FINE
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import stalls
-from kadmin_nb.plans.advice.fallback import fallback_values
+from kadmin_nb.plans.advice.config_dangers import fallback_values
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.observed_state import table_after
 from kadmin_nb.plans.plan_impact import of_changes

@@ -12,7 +12,7 @@ from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.model.config_fallback import BROKER_KEYS, STAND_INS, behind_listener, in_unit_of
 from kadmin_nb.model.config_values import ConfigValue
 from kadmin_nb.model.resources import Resource, Source
-from kadmin_nb.plans.advice.fallback import fallback_values
+from kadmin_nb.plans.advice.config_dangers import fallback_values
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker

@@ -9,7 +9,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans import change_lines
-from kadmin_nb.plans.matches import Matches
+from kadmin_nb.plans.change_lines import Matches
 
 QUOTAS = [
     "user=alice",

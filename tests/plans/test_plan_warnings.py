@@ -15,7 +15,8 @@ from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.findings import DANGER, Finding
 from kadmin_nb.model.grammar import DEFAULT
-from kadmin_nb.plans.advice import Advice, dangers, warnings
+from kadmin_nb.plans.advice import Advice, dangers
+from kadmin_nb.plans.advice import quota_advice as warnings
 from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.plans.plan import Plan, bound, document_of, with_note
 from kadmin_nb.plans.plan_file import PlanHead

@@ -15,7 +15,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.plans.apply_options import ApplyOptions
-from kadmin_nb.plans.execution import executor, rollback, row_states, verification
+from kadmin_nb.plans.execution import executor, rollback, verification
 from kadmin_nb.plans.execution.rollback import Remains
 from kadmin_nb.plans.execution.verification import BrokerAgreement
 from kadmin_nb.plans.journal.replay import JournalState
@@ -321,7 +321,7 @@ def test_a_secret_in_doubt_is_not_taken_for_ours_because_one_is_set():
     """The answer was lost, an old password stood there, and resume no longer sent the new one."""
     secret = Change(1, "set", Resource("BROKER", "1"), "ssl.key.password", None, "env:X", "env:X", is_secret=True)
     seen = BrokerAgreement(frozenset([1]), frozenset([1]))
-    done = ApplyResult([row_states.checked(secret, seen)])
+    done = ApplyResult([verification.checked(secret, seen)])
     assert executor.newly_seen(JournalState(unsettled={1}, in_doubt={1}), done) == set()
     assert executor.newly_seen(JournalState(unsettled={1}), done) == {1}
     assert executor.newly_seen(JournalState(), done) == set()

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from kadmin_nb.plans.execution import executor, row_states, verification
+from kadmin_nb.plans.execution import executor, verification
 from tests.double.faults import ErrorBesideChange, Interrupted
 from tests.plans.scenes import SCENES, SMALL, UNDONE
 from tests.plans.simulation import Played, Scene, Schedule, faults_at
@@ -137,7 +137,7 @@ MISTAKES = {
         "is_complete",
         property(lambda sighting: bool(sighting.seen)),
     ),
-    "any denial counts": (row_states, "_is_denied", lambda row, facts, sighting: sighting.denied_at is not None),
+    "any denial counts": (verification, "_is_denied", lambda row, facts, sighting: sighting.denied_at is not None),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kadmin_nb.plans.stored_values import same
+from kadmin_nb.plans.observed_state import same
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import SET, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.plans.advice import warnings
+from kadmin_nb.plans.advice import quota_advice as warnings
 from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.resolution.rules import Stored, entity_at, explain, resolve_client
 from kadmin_nb.resolution.shadows import comes_first, shadowed_by, shadows_of_added

@@ -27,12 +27,10 @@ from ..outcomes import ApplyResult
 from ..plan import Plan, document_of
 from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, Wave, batches, is_doubtful, is_of_the_whole, refusals
-from . import row_states
 from .plan_lock import LOST, PAUSE, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict, told_apart
 from .progress import Advance, Progress, Stopped, never, silent
-from .row_states import Facts
-from .verification import Round, verify
+from .verification import Facts, Round, checked, outcome_of, verify
 
 LOOK_AGE = 10.0
 """Seconds after which the state is observed, or validated, anew before something is sent."""
@@ -486,7 +484,7 @@ class _Run:
     def finish(self) -> ApplyResult:
         """The outcome of every row; the journal has it too, where a run has begun."""
         note, overtaken = self._give_back()
-        outcomes = [row_states.outcome(change, self.facts) for change in self.plan.changes]
+        outcomes = [outcome_of(change, self.facts) for change in self.plan.changes]
         if self.run:
             self._end(outcomes, {"overtaken": overtaken} if overtaken else {})
         if self.unwritten and not self.facts.answered:
@@ -501,7 +499,7 @@ class _Run:
         if why.code != LOST:
             return f"it is not known whether another editor took the lease meanwhile: {why}", None
         self._look_again(rows)
-        made = [c.row for c in self.plan.changes if c.row in rows and row_states.outcome(c, self.facts).state != FAILED]
+        made = [c.row for c in self.plan.changes if c.row in rows and outcome_of(c, self.facts).state != FAILED]
         overtaken = (
             f"{why.message}; what was sent meanwhile may have overwritten that editor's changes, "
             f"and was checked again: rows {replay.ranges_text(made)}"
@@ -559,7 +557,7 @@ def check(
         progress(round.advance)
 
     sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout, stopped=stopped, report=report)
-    return ApplyResult([row_states.checked(c, sightings[c.row], c.row in accepted) for c in plan.changes])
+    return ApplyResult([checked(c, sightings[c.row], c.row in accepted) for c in plan.changes])
 
 
 def newly_seen(state: JournalState, done: ApplyResult) -> set[int]:

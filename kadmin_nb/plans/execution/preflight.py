@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from ...admin.ports import Kafka
 from ...errors import Conflict, Dangerous, UsageError
 from ...frames import schemas
 from ...frames.answer import Answer
 from ...frames.meanings import in_unit
-from ...hints import Hint, Option, nearest, sentence, short_id
+from ...hints import Hint, Option, sentence, short_id
 from ...model.changes import Change
-from ...model.findings import DANGER, Finding, row_words
+from ...model.findings import DANGER, Finding
 from .. import SHORTEST_ID
 from ..advice import REASON, allowing, answer, dangers, lifted
 from ..advice.config_dangers import QUOTA
@@ -152,16 +151,14 @@ class Gate:
             A row weakens something and is not allowed; the plan was rolled back, and that it is applied all the same
             is not allowed. Nothing was sent.
         UsageError
-            What is allowed is not a row of the plan, or is a key alone; a dangerous plan without a reason.
+            A dangerous plan without a reason.
         """
         if not pending:
             return {}
         _refuse_undone(self.plan, before, self.allow)
         judged = (*dangers.found(self.kafka, self.plan.changes), *self.told)
-        allow = [key for key in self.allow if not any(map(partial(_names, key), before.undoings))]
-        _refuse_strange(allow, self.plan.changes, judged)
         ahead = [*_ahead(judged, pending, self.plan.changes)] if judged else []
-        let_through = {*allow, *before.allowed}
+        let_through = {*self.allow, *before.allowed}
         _refuse_dangers([d for d in ahead if d.allowed_by not in let_through], self.reason)
         if ahead and not self.reason:
             raise UsageError(
@@ -211,22 +208,3 @@ def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> 
     error.rows = answer(schemas.DANGERS, [found])
     raise error
 
-
-def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: Sequence[Finding]) -> None:
-    """Words that name no row is a typo, or meant for another plan; one of a key alone, which names no row, too.
-
-    One that a row has and does not need is let be: the second run of a job finds nothing dangerous any more.
-    """
-    rows = {row_words(change.key, change.resource): change.key for change in changes} if allow else {}
-    strange = next((words for words in allow if words not in rows), None)
-    if strange is None:
-        return
-    named = [danger for danger in dangers if danger.key == strange]
-    if strange in rows.values():
-        why = f"{strange} alone names no row, and would let every row of that key through"
-    else:
-        why = f"{strange} is allowed, but no row of the plan is that"
-        near = nearest(strange, [danger.allowed_by for danger in dangers])
-        named = [danger for danger in dangers if danger.allowed_by == near] or [*dangers][:1]
-    instead = sentence("It is {}.", allowing(named)) if named else "Nothing in it is dangerous."
-    raise UsageError(why, hint=Hint("Nothing was sent.", instead))

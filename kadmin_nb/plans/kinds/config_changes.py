@@ -17,11 +17,9 @@ from ...model.grammar import DEFAULT
 from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, THROTTLE_RATES, WORDS, Resource
 from ...secrets import Secret, is_secret_name
-from .. import stored_values
 from ..advice import config_dangers
 from ..change_words import CONFIG_VERBS, config_edits
-from ..execution import safe_order
-from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs
+from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs, append, subtract
 from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
 ROOT_LOGGER = "root"
@@ -97,7 +95,7 @@ class ConfigChanges(ChangeKind):
     def after(self, edit: Edit, state: ObservedState) -> str | None:
         """The resulting list of an append. A logger has always a level: reset, it has the root's."""
         if edit.op in (APPEND, SUBTRACT):
-            join = stored_values.append if edit.op == APPEND else stored_values.subtract
+            join = append if edit.op == APPEND else subtract
             now = state.of(edit.target)
             return join(now.base if now.value is None else now.value, edit.text or "")
         if edit.op == DELETE and _is_logger(edit.resource):
@@ -114,7 +112,7 @@ class ConfigChanges(ChangeKind):
         return Fallback(below[0]) if len(below) == 1 else None
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
-        return safe_order.config_waves(changes)
+        return _shielded(changes)
 
     def port(self, kafka: Kafka) -> Configs:
         return kafka.configs
@@ -195,3 +193,28 @@ def _plain_key(edit: Edit) -> str | None:
 
 
 CONFIGS = ConfigChanges()
+
+
+_EVERYONE = Resource("BROKER", "")
+
+
+def _shielded(changes: Sequence[Change]) -> list[list[Change]]:
+    """Shields up; the cluster-wide default; shields down. Without the default nothing needs a shield.
+
+    What shields from the cluster-wide broker default goes up before that default moves, and comes down after it. The
+    keys of one resource are checked together by the broker, so they stay together, but for a removal of a key that the
+    default changes too.
+    """
+    default = [change for change in changes if change.resource == _EVERYONE]
+    shields = [change for change in changes if change.resource != _EVERYONE]
+    if not default:
+        return [shields] if shields else []
+    # removals come down last: those of keys that the default changes too, and of resources of which no key stays
+    moved_keys = {change.key for change in default}
+    still_set = {change.resource for change in shields if change.op != DELETE}
+    up: list[Change] = []
+    down: list[Change] = []
+    for change in shields:
+        is_late = change.op == DELETE and (change.key in moved_keys or change.resource not in still_set)
+        (down if is_late else up).append(change)
+    return [wave for wave in (up, default, down) if wave]
