@@ -7,7 +7,6 @@ import warnings
 import weakref
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from datetime import timedelta
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -174,7 +173,6 @@ class Cluster:
         any_cluster: bool = False,
         allow_unknown: Collection[str] = (),
         reason: str | None = None,
-        lifetime: timedelta | None = None,
         again: bool = False,
     ) -> Plan:
         """The smallest plan that brings the cluster to what a file declares; without rows if nothing differs.
@@ -206,12 +204,12 @@ class Cluster:
             current, prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown, again=again
         )
         if not difference:
-            plan = self._changes.nothing(reason, lifetime)
+            plan = self._changes.nothing(reason)
         else:
             stage = self.new_stage()
             stage.add(difference)
             with difference.placed():
-                plan = stage.plan(reason, allow_unknown=allow_unknown, lifetime=lifetime)
+                plan = stage.plan(reason, allow_unknown=allow_unknown)
         return with_note(plan, str(difference), author=plan.head.author, at=plan.head.created, kind="declared")
 
     @shows_options

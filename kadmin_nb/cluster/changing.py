@@ -303,9 +303,9 @@ class Changes:
         executor.refuse_expired(self._kafka, plan)
         return approved(plan, author(self._named()), _written(self._kafka.now()), text)
 
-    def nothing(self, reason: str | None = None, lifetime: timedelta | None = None) -> Plan:
+    def nothing(self, reason: str | None = None) -> Plan:
         """A plan without any change."""
-        return self._made((), reason, lifetime)
+        return self._made((), reason)
 
     @plan.at_rest()
     def verify(
@@ -397,13 +397,11 @@ class Changes:
         """
         same = {c.target: Edit(c.op, c.resource, c.key, c.wanted, again=c.is_again) for c in plan.changes}
         edits = [edit for edit in {**same, **(instead or {})}.values() if edit is not None]
-        made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
+        made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes))
         return with_head(replace(made, _origin=plan._origin), undoes=plan.head.undoes)
 
     @plan.at_rest()
-    def _plan(
-        self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
-    ) -> Plan:
+    def _plan(self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str]) -> Plan:
         planning.refuse_long_names(edits)
         state = take(self._kafka, [e.target for e in edits], whole=True)
         near = near_names.resources(self._kafka, filter(state.absence, state.errors))
@@ -414,7 +412,7 @@ class Changes:
             raise
         rows = [near[change.resource].noted(change) if change.resource in near else change for change in rows]
         rows = sending.validated(self._kafka, rows, asking_once())
-        plan = self._made(rows, reason, lifetime, state=state)
+        plan = self._made(rows, reason, state=state)
         if {*plan.warnings()["warning"].to_pylist()}.isdisjoint(OF_PRECEDENCE):
             return plan
         from .resolving import notes_on_callbacks
@@ -426,13 +424,12 @@ class Changes:
         self,
         rows: Sequence[Change],
         reason: str | None,
-        lifetime: timedelta | None = None,
         undoes: str | None = None,
         state: ObservedState | None = None,
     ) -> Plan:
         refuse_secret_text("the reason", reason or "")
         now = self._kafka.now()
-        expires = _written(now + (lifetime or LIFETIME))
+        expires = _written(now + LIFETIME)
         head = PlanHead(self._kafka.id, _written(now), reason, author(self._named()), expires, undoes)
         seen = ObservedState() if state is None else state
         told = advice_on(self._kafka, rows, seen)

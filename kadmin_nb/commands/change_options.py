@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from functools import wraps
 from typing import Any
 
@@ -23,10 +22,6 @@ def _with_those_before(ctx: click.Context, option: click.Parameter, policies: tu
     ctx.meta[_POLICIES] = (*ctx.meta.get(_POLICIES, ()), *policies)
     every: tuple[str, ...] = ctx.meta[_POLICIES]
     return every
-
-
-def _hours(ctx: click.Context, option: click.Parameter, number: float | None) -> timedelta | None:
-    return None if number is None else timedelta(hours=number)
 
 
 def negated(ctx: click.Context, option: click.Parameter, is_typed: bool) -> bool:
@@ -59,12 +54,12 @@ _wait_lease = click.option(
     "--wait-lease",
     type=Finite(min=0, max=24 * 3600),
     metavar="SECONDS",
-    help=f"How long to wait for another editor's lease; default: {WAIT_LEASE:.0f}, and whoever types is asked first.",
+    help=f"How long to wait for another editor's lease; default: {WAIT_LEASE:.0f}.",
 )
 
 
 def planning(command: Command) -> Command:
-    """`--reason`, `--save`, `--force`, `--expires-in`, `--allow-unknown`, `--policy`, `--print`: for a verb that plans.
+    """`--reason`, `--save`, `--force`, `--allow-unknown`, `--policy`, `--print`: for a verb that plans.
 
     The command takes `plan_options`.
     """
@@ -72,14 +67,6 @@ def planning(command: Command) -> Command:
     @reason
     @click.option("--save", metavar="FILE", help="Write the plan to a file.")
     @click.option("--force", is_flag=True, help="Let --save overwrite another plan.")
-    @click.option(
-        "--expires-in",
-        "lifetime",
-        type=Finite(min=0, min_open=True, max=24 * 366),
-        callback=_hours,
-        metavar="HOURS",
-        help="How long the plan may be applied; default: 7 days.",
-    )
     @allow_unknown
     @_policy
     @wraps(command)

@@ -6,17 +6,15 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import KadminError, Locked, NotFound, UsageError
+from ..errors import KadminError, NotFound, UsageError
 from ..hints import Option, Verb, sentence
 from ..model.changes import Edit
 from ..model.expansion import Expand, Variables, expanded_words, literal_words
 from ..model.grammar import quote
-from ..plans import WAIT_LEASE
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Progress, silent
 
@@ -48,7 +46,6 @@ class PlanOptions:
     force: bool = False
     apply: bool = False
     allow_unknown: Collection[str] = ()
-    lifetime: timedelta | None = None
     again: bool = False
     every: bool = False
     apply_options: ApplyOptions = field(default_factory=ApplyOptions)
@@ -92,7 +89,6 @@ class Session:
     owns: bool = True
     remember: Callable[[], str | None] = _nothing
     """Finds the target that an earlier line chose, when a line names none."""
-    ask: Callable[[str], bool] | None = None
     """Asks the person at a terminal a question; None where nobody sits there."""
 
     @cached_property
@@ -249,14 +245,7 @@ class Session:
         return applied_by(plan, sentence("Nothing is sent yet: {} applies it, {} keeps it.", *ways))
 
     def applied(self, apply: Callable[..., Outcomes], plan: Any, options: ApplyOptions) -> Outcomes:
-        """Apply a plan; a person is asked before another editor's lease is waited for."""
-        if self.ask is not None and options.wait_lease is None:
-            ask = self.ask
-
-            def seconds_to_wait(held: Locked) -> float:
-                return WAIT_LEASE if ask(f"{held}. Wait for it, {WAIT_LEASE:.0f} s at most?") else 0.0
-
-            options = replace(options, wait_lease=seconds_to_wait)
+        """Apply a plan, and say how far it is."""
         return apply(plan, options, progress=self.progress)
 
     def _with_impact(self, plan: Plan, impact: Any) -> Plan:
@@ -312,7 +301,6 @@ def planned(stage: Stage, plan_options: PlanOptions) -> Plan:
     return stage.plan(
         plan_options.reason,
         allow_unknown=plan_options.allow_unknown,
-        lifetime=plan_options.lifetime,
         again=plan_options.again,
     )
 

@@ -255,7 +255,6 @@ def plan_from(
         any_cluster=any_cluster,
         allow_unknown=plan_options.allow_unknown,
         reason=plan_options.reason,
-        lifetime=plan_options.lifetime,
         again=plan_options.again,
     )
     return session.save_or_apply(plan, replace(plan_options, apply=plan_options.apply and len(plan) > 0))

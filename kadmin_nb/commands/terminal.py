@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
@@ -21,7 +21,7 @@ from ..frames.blocks import DIM, RED, ROWS, inked
 from ..hints import terminal
 from . import Result, run
 from .session import Session
-from .windows import PAGED_ROWS, StatusLine, can_ask, can_colour, can_page, fitted_lines, show_in_pager, width_of
+from .windows import PAGED_ROWS, StatusLine, can_colour, can_page, fitted_lines, show_in_pager, width_of
 
 if TYPE_CHECKING:
     from ..frames.display import Display
@@ -117,7 +117,6 @@ def run_line(words: list[str]) -> int:
         note=partial(_note_above, status),
         watch=status.watch,
         remember=_remembered,
-        ask=_asking(status) if can_ask(sys.stdin, sys.stderr) else None,
     )
     colour = "--no-color" not in words and words[:1] not in [[tool] for tool in KAFKA_TOOLS]
     try:
@@ -141,18 +140,6 @@ def run_line(words: list[str]) -> int:
         return ExitState.INTERRUPTED
     finally:
         _close(session)
-
-
-def _asking(status: StatusLine) -> Callable[[str], bool]:
-    """Asks a question where the line of the status was; no answer at all is a no."""
-
-    def ask(question: str) -> bool:
-        status.close()
-        print(f"{printable(question)} [Y/n] ", end="", file=sys.stderr, flush=True)
-        answer = sys.stdin.readline()
-        return bool(answer) and answer.strip().lower() in ("", "y", "yes")
-
-    return ask
 
 
 def _remembered() -> str | None:

@@ -156,6 +156,10 @@ class Edit(_KeyOfTarget):
         """The reference of a secret; None of a secret itself, or without a value."""
         return None if self.text is None else self.resource.reference(self.text)
 
+    def as_row(self, row: int, **columns: Any) -> Change:
+        """The row of a plan with this number that it is, with other columns as given."""
+        return Change(row, self.op, self.resource, self.key, level=self.resource.level, **columns)
+
 
 class Fallback(NamedTuple):
     """What applies where a key is not set: the value, or the words for it, and what it is set on."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from ..errors import Locked, UsageError
+from ..errors import UsageError
 from ..hints import Hint, Option, sentence
 from ..model.changes import refuse_secret_text
-from . import QUIET_PERIOD, VERIFY_TIMEOUT, WAIT_LEASE
+from . import QUIET_PERIOD, VERIFY_TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,7 @@ class ApplyOptions:
     lock, steal
         Hold the cluster's lease while the plan is applied; take the lease from its holder.
     wait_lease
-        Seconds to wait for the lease while another editor holds it; 0 refuses at once. None is 150 seconds, and in a
-        terminal the person there is asked first. A function is called with the refusal, and returns the seconds.
+        Seconds to wait for the lease while another editor holds it; 0 refuses at once, None is 150.
     require_approval
         Refuse a plan that no other person has approved; see `cluster.plans.approve`.
     policy
@@ -58,7 +57,7 @@ class ApplyOptions:
     usage: object = None
     lock: bool = True
     steal: bool = False
-    wait_lease: float | Callable[[Locked], float] | None = None
+    wait_lease: float | None = None
     require_approval: bool = False
     policy: Any = ()
     verify_timeout: float = VERIFY_TIMEOUT
@@ -71,11 +70,6 @@ class ApplyOptions:
                 "lowering in steps needs the clients' usage",
                 hint=Hint(sentence("Add {}, a USAGE frame.", Option("usage", "NAME"))),
             )
-
-    def patience(self, held: Locked) -> float:
-        """`wait_lease` in seconds, where the lease is held."""
-        seconds = self.wait_lease(held) if callable(self.wait_lease) else self.wait_lease
-        return WAIT_LEASE if seconds is None else seconds
 
     @property
     def allowed(self) -> Collection[str]:

@@ -102,17 +102,7 @@ def _wish(row: int, edit: Edit, is_secret: bool = False) -> Change:
     may_be_secret = edit.value is not None and kind_of(edit).may_be_secret(edit.resource)
     is_secret = is_secret or (may_be_secret and (is_secret_name(edit.key) or isinstance(edit.value, Secret)))
     wanted = SHOWN if is_secret and edit.value is not None and edit.reference is None else edit.text
-    return Change(
-        row=row,
-        op=edit.op,
-        resource=edit.resource,
-        key=edit.key,
-        wanted=wanted,
-        after=wanted,
-        level=edit.resource.level,
-        note=edit.note,
-        is_secret=is_secret,
-    )
+    return edit.as_row(row, wanted=wanted, after=wanted, note=edit.note, is_secret=is_secret)
 
 
 def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collection[str], is_secret: bool) -> Change:
@@ -124,16 +114,12 @@ def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collect
         notes.append(_of_same_value(edit))
     if is_secret:
         notes.append(_when(edit))
-    return Change(
-        row=row,
-        op=edit.op,
-        resource=edit.resource,
-        key=edit.key,
+    return edit.as_row(
+        row,
         old=now.value,
         wanted=edit.text,
         after=after,
         old_known=now.is_known,
-        level=edit.resource.level,
         validated=absence or OK,
         note="; ".join(notes) or None,
         is_secret=is_secret,

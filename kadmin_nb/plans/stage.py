@@ -6,7 +6,6 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
@@ -61,7 +60,7 @@ class Listeners:
                 listener()
 
 
-Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
+Planner = Callable[[list[Edit], str | None, Collection[str]], "Plan"]
 
 
 class StagedEdits:
@@ -377,15 +376,12 @@ class Stage(PrintFormats):
         reason: str | None = None,
         *,
         allow_unknown: Collection[str] = (),
-        lifetime: timedelta | None = None,
         again: bool = False,
     ) -> Plan:
         """The plan of these edits on the cluster as it is now, validated by the broker.
 
         Parameters
         ----------
-        lifetime
-            How long it may be applied; default: seven days.
         again
             Send the configs of a broker's key store and trust store even where they are set already: the broker then
             reads the files again, as for a renewed certificate.
@@ -404,7 +400,7 @@ class Stage(PrintFormats):
             raise UsageError("nothing is staged", hint="Stage with set, remove, append, subtract or reset.")
         try:
             edits = [*origin.edits.values()]
-            plan = self._planner(sent_again(edits) if again else edits, reason, allow_unknown, lifetime)
+            plan = self._planner(sent_again(edits) if again else edits, reason, allow_unknown)
             return replace(plan, _origin=origin)
         except ReferenceRequired as exc:
             self._edits.hide(exc.targets)

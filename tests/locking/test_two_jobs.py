@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import re
-import signal
 import subprocess
 import sys
 import threading
@@ -16,8 +12,6 @@ import pytest
 from kadmin_nb.admin.ports import Lease
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.model.connection_settings import Settings
-from kadmin_nb.plans.journal.store import journals
-from tests.waiting import eventually, state_of_process
 
 pytestmark = pytest.mark.broker
 
@@ -140,66 +134,3 @@ def test_a_danger_is_told_before_the_lease_is_asked_for(job, held, unique):
     line = ("quota", "set", "producer_byte_rate=5", f"user={unique('user')}", "--apply")
     code, _, complained = ended(job(*line))
     assert (code, complained.split(":")[0]) == (5, "Dangerous")
-
-
-@pytest.mark.parametrize(("answer", "code"), [(b"n\n", 75), (b"\n", 0)], ids=["no", "yes"])
-def test_who_sits_at_a_terminal_is_asked(answer, code, job, held, unique):
-    """I typed the line, and my terminal stood still for two and a half minutes without a question."""
-    ours, theirs = pty.openpty()
-    process = raising(job, unique("user"), stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL)
-    os.close(theirs)
-    shown = b""
-    while b"[Y/n]" not in shown:
-        shown += os.read(ours, 4096)
-    assert b"holds the lease for plan plan-of-" in shown
-    assert b"Wait for it, 150 s at most? [Y/n]" in shown
-    os.write(ours, answer)
-    held.release()
-    process.wait(60)
-    os.close(ours)
-    assert process.returncode == code
-
-
-def test_without_file_locks_a_refused_run_leaves_the_other_its_journal(
-    job_without_locks, held, cluster, unique, tmp_path
-):
-    """Both runs had one plan: the refused one removed the journal, and what was sent could not be rolled back."""
-    stage, user = cluster.new_stage(), unique("user")
-    stage.set_quota("producer_byte_rate", 5_000_000, user=user)
-    plan = stage.plan()
-    plan.save(str(tmp_path / "p.json"))
-    first = job_without_locks("plan", "apply", str(tmp_path / "p.json"))
-    eventually(lambda: plan.id in journals().ids(), True)
-    code, _, complained = ended(job_without_locks("plan", "apply", str(tmp_path / "p.json"), "--wait-lease", "0"))
-    assert (code, complained.split(":")[0]) == (75, "Locked")
-    held.release()
-    code, said, complained = ended(first)
-    assert (code, "1 verified" in said) == (0, True)
-    assert complained.startswith("Note: there are no file locks in ")
-    assert [record.kind for record in journals().find(plan.id).chain.records][-1] == "end"
-    assert len(cluster.rollback(plan.id)) == 1
-
-
-def test_who_was_stopped_for_a_moment_sends_nothing_over_the_one_who_stole(job, kafka, cluster, unique, tmp_path):
-    """It stood still for two seconds between its journal and its request; I took over, and it overwrote me."""
-    user, plans = unique("user"), {}
-    for rate in (1000, 2000):
-        stage = cluster.new_stage()
-        stage.set_quota("producer_byte_rate", rate, user=user)
-        plans[rate] = stage.plan()
-        plans[rate].save(str(tmp_path / f"{rate}.json"))
-    line = [sys.executable, "-c", STOPS_ITSELF, "plan", "apply", str(tmp_path / "1000.json")]
-    stopped = subprocess.Popen(
-        [*line, "--cluster", kafka.bootstrap], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
-        eventually(lambda: state_of_process(stopped.pid), "T", seconds=60)
-        assert ended(job("plan", "apply", str(tmp_path / "2000.json"), "--steal-lock"))[::2] == (0, "")
-    finally:
-        stopped.send_signal(signal.SIGCONT)
-    code, said, complained = ended(stopped)
-    assert (code, "1 skipped" in said) == (1, True)
-    assert re.search(
-        rf" took the lease for plan {plans[2000].id[:8]} at .*: plan {plans[1000].id[:8]} stops here", complained
-    )
-    assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [2000.0]

@@ -66,7 +66,7 @@ def test_what_cannot_be_restored_is_counted():
     found = Remains(plan, 1, {}, to_undo=[plan.changes[1]], hidden=[plan.changes[0]])
     [back] = rollback.changes(found)
     assert (back.key, "restart" in back.note) == ("kafka", True)
-    assert found.left_alone == ["1 row cannot be restored: its old value is sensitive and was never seen"]
+    assert found.left_alone == ["1 left as is: the old value is sensitive and was never seen"]
     with pytest.raises(kn.PlanRefused, match="nothing to roll back"):
         rollback.changes(Remains(plan, 1, {}, hidden=[plan.changes[0]]))
 
@@ -157,7 +157,7 @@ def test_all_kinds_are_undone_alike_and_what_was_hidden_is_counted():
     done = executor.apply(kafka, plan, pages.opened(), ApplyOptions(verify_timeout=1.0), hooks)
     assert Counter(outcome.state for outcome in done.outcomes)["unverified"] == 5  # broker 1 has its own alone
     back = undoing(kafka, plan, pages)
-    lost = "2 rows cannot be restored: their old values are sensitive and were never seen"
+    lost = "2 left as is: the old value is sensitive and was never seen"
     assert back.reason == f"roll back {plan.id[:8]}; {lost}"
     executor.apply(kafka, back, Pages().opened(), ApplyOptions(verify_timeout=1.0), hooks)
     before[Resource("BROKER", "1")]["ssl.keystore.password"] = "canary"
@@ -176,8 +176,8 @@ def test_what_others_did_since_is_counted_and_never_listed():
     assert [str(change.resource) for change in rollback.changes(found)] == ["user=user4", "user=user3"]
     assert [(str(row.change.resource), str(row)) for row in found.changed] == [("user=user1", "50 B/s → 7 B/s")]
     assert [finding.message for finding in rollback.warnings(found)] == [
-        "1 row has neither the plan's value nor the one from before, and is left as it is",
-        "1 row has the plan's value, was not sent by the plan, and is left as it is",
+        "1 left as is: neither the plan's value nor the one from before",
+        "1 left as is: the plan's value, but not sent by the plan",
     ]
     assert rollback.reason(found) == "; ".join([f"roll back {story.plan.id[:8]}", *found.left_alone])
 
@@ -216,8 +216,8 @@ def test_what_is_left_names_the_line_that_deals_with_it():
     told = [rollback.left(found, back, is_whole=is_whole).hint.at(terminal) for is_whole in (True, False)]
     ours, undo = story.plan.id[:8], back.id[:8]
     assert told == [
-        f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan rollback {ours} undoes them.",
-        f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan apply {undo} undoes them.",
+        f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan rollback {ours} undoes it.",
+        f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan apply {undo} undoes it.",
     ]
 
 
@@ -230,7 +230,7 @@ def test_a_rollback_that_leaves_something_does_not_end_well(unique):
     plan.apply()
     back = bench.changes.rollback(plan)
     done = bench.changes.apply(replace(back, changes=back.changes[:1]))
-    left = f"2 rows of plan {plan.id[:8]} are still on the cluster: kadmin-nb plan rollback {plan.id[:8]} undoes them."
+    left = f"2 rows of plan {plan.id[:8]} are still on the cluster: kadmin-nb plan rollback {plan.id[:8]} undoes it."
     assert (rows(done, "state"), done.ok, done.left_lines(terminal)) == ([("verified",)], False, [left])
     with pytest.raises(kn.PartlyFailed, match="2 rows of the plan that it rolls back are not seen to be undone"):
         done.raise_for_errors()

@@ -197,17 +197,3 @@ def stage_two(wishes) -> None:
 TWO_ROWS = Scene(
     "two rows", lambda kafka: hold(kafka, {("user=x", RATE): 5.0, ("user=y", RATE): 5.0}, {}), stage_two, batch=2
 )
-
-
-def test_who_is_asked_how_long_to_wait_is_asked_once():
-    """I said yes, and was asked for the password of alice a second time."""
-    asked: list[str] = []
-
-    def seconds(held: Locked) -> float:
-        asked.append(str(held))
-        return 100.0
-
-    assert states(apply(held_for(60.0), wait_lease=seconds)) == [VERIFIED]
-    assert asked == ["alice@host holds the lease for plan plan-of-"]
-    with pytest.raises(Locked, match=r"plan-of-$"):
-        apply(held_for(60.0), wait_lease=lambda held: 0.0)

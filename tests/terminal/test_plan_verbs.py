@@ -6,11 +6,13 @@ import errno
 import json
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.cluster import changing
 from kadmin_nb.plans.journal.store import journals
 
 pytestmark = pytest.mark.broker
@@ -180,7 +182,7 @@ def test_a_rollback_does_not_undo_what_somebody_did_since(live, saved, cluster):
     live("quota", "set", "producer_byte_rate=7MB/s", f"user={user}", "--apply")
     said = live("plan", "rollback", plan_id[:8], "--apply")
     assert said.code == 5
-    changed = "1 row has neither the plan's value nor the one from before, and is left as it is"
+    changed = "1 left as is: neither the plan's value nor the one from before"
     nothing = f"there is nothing to roll back: nothing that plan {plan_id[:8]} sent is on the cluster"
     assert said.err.splitlines()[0] == f"Conflict: {nothing}; {changed}"
     assert stored(cluster, user) == [7e6]
@@ -213,10 +215,11 @@ def test_rows_that_moved_may_be_left_alone(live, unique, tmp_path, cluster):
     assert (stored(cluster, one), stored(cluster, other)) == ([9000.0], [1000.0])
 
 
-def test_an_expired_plan_is_refused(live, unique, tmp_path, cluster):
+def test_an_expired_plan_is_refused(live, unique, tmp_path, cluster, monkeypatch):
     """A plan of last year was applied by a job that somebody had forgotten."""
     user, place = unique("user"), tmp_path / "old.json"
-    live("quota", "set", "producer_byte_rate=1MB/s", f"user={user}", "--save", str(place), "--expires-in", "0.0000001")
+    monkeypatch.setattr(changing, "LIFETIME", timedelta(microseconds=1))
+    live("quota", "set", "producer_byte_rate=1MB/s", f"user={user}", "--save", str(place))
     said = live("plan", "apply", str(place))
     assert said.code == 5
     shown = live("plan", "show", str(place))

@@ -291,7 +291,6 @@ def test_a_narrow_encoding_prints_escapes():
         "plan apply p.json --wait",
         "plan verify p.json --wait",
         "plan apply p.json --usage used --gradual",
-        "quota set producer_byte_rate=1kB/s user=a --expires-in",
         "quota set producer_byte_rate=1kB/s user=a --apply --timeout",
         "quota near --percent",
     ],

@@ -8,6 +8,7 @@ from ...admin.ports import Kafka, Lease, not_locked
 from ...errors import Interrupted, KadminError, Locked
 from ...hints import short_id
 from ...model.changes import Refusal
+from .. import WAIT_LEASE
 from ..apply_options import ApplyOptions
 from ..approval import author
 from ..plan import Plan
@@ -65,7 +66,7 @@ class PlanLock:
                 self._lease = self._kafka.lease(self._plan.id, author(), steal=self._options.steal)
             except Locked as held:
                 if until is None:
-                    patience = self._options.patience(held)
+                    patience = WAIT_LEASE if self._options.wait_lease is None else self._options.wait_lease
                     until = self._kafka.monotonic() + patience
                 self._wait(held, until - self._kafka.monotonic(), patience, progress, stopped)
         return until is not None

@@ -207,4 +207,3 @@ def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> 
     )
     error.rows = answer(schemas.DANGERS, [found])
     raise error
-

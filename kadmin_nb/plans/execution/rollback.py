@@ -13,7 +13,7 @@ from ...admin.ports import Broker, Kafka
 from ...errors import Conflict, ConnectionFailed, KadminError, PlanRefused
 from ...frames.views import counted_nouns
 from ...hints import Hint, Sentence, plan_verb, sentence, short_id
-from ...model.changes import DELETE, SET, Change, Target
+from ...model.changes import DELETE, SET, Change, Edit, Target
 from ...model.findings import WARNING, Finding
 from .. import VERIFY_TIMEOUT
 from ..advice import LEFT
@@ -57,14 +57,14 @@ class Remains:
     @property
     def left_alone(self) -> list[str]:
         """What a rollback does not restore, counted, a line for each reason; and how much was seen, if not all."""
-        unread = counted_nouns(len(self.unread), "row was sent and cannot be seen", "rows were sent and cannot be seen")
-        return [*self.not_restored, *[f"{unread}: it may be left"] * bool(self.unread), *self.coverage]
+        unread = f"{len(self.unread):,} sent and not to be seen, so it may be left"
+        return [*self.not_restored, *[unread] * bool(self.unread), *self.coverage]
 
     @property
     def not_restored(self) -> list[str]:
         """The rows that no rollback restores, counted, a line for each reason."""
         counts = (len(self.changed), len(self.hidden), len(self.not_sent))
-        return [counted_nouns(count, *words) for count, words in zip(counts, _LEFT_ALONE, strict=True) if count]
+        return [f"{count:,} left as is: {why}" for count, why in zip(counts, _LEFT_ALONE, strict=True) if count]
 
     @property
     def coverage(self) -> list[str]:
@@ -97,18 +97,9 @@ class Remains:
 
 
 _LEFT_ALONE = (
-    (
-        "row has neither the plan's value nor the one from before, and is left as it is",
-        "rows have neither the plan's value nor the one from before, and are left as they are",
-    ),
-    (
-        "row cannot be restored: its old value is sensitive and was never seen",
-        "rows cannot be restored: their old values are sensitive and were never seen",
-    ),
-    (
-        "row has the plan's value, was not sent by the plan, and is left as it is",
-        "rows have the plan's value, were not sent by the plan, and are left as they are",
-    ),
+    "neither the plan's value nor the one from before",
+    "the old value is sensitive and was never seen",
+    "the plan's value, but not sent by the plan",
 )
 
 
@@ -252,23 +243,19 @@ def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
 
     `is_whole` says that all rows of `undoing` are as they should be.
     """
-    plan_id, arriving = short_id(found.plan.id), len(found.arriving)
+    plan_id, arriving, unread = short_id(found.plan.id), len(found.arriving), len(found.unread)
     rows = len(found.to_undo) - arriving
-    sentences: list[str | Sentence] = []
-    if rows:
-        are = counted_nouns(rows, f"row of plan {plan_id} is", f"rows of plan {plan_id} are")
-        way = plan_verb("rollback", found.plan.id) if is_whole else plan_verb("apply", undoing.id)
-        sentences.append(sentence(f"{are} still on the cluster: {{}} undoes {'it' if rows == 1 else 'them'}.", way))
-    if arriving:
-        are = counted_nouns(arriving, f"row of plan {plan_id} is", f"rows of plan {plan_id} are")
-        text = f"{are} still shown by a broker: {{}} checks again."
-        sentences.append(sentence(text, plan_verb("verify", undoing.id)))
-    if unread := len(found.unread):
-        rest = counted_nouns(unread, f"row of plan {plan_id}", f"rows of plan {plan_id}")
-        text = f"{rest} cannot be seen: {{}} undoes what is left, as soon as it can be seen."
-        sentences.append(sentence(text, plan_verb("rollback", found.plan.id)))
-    sentences += [f"Plan {plan_id}: {line}." for line in found.not_restored]
-    sentences += [f"{line[0].upper()}{line[1:]}." for line in found.coverage]
+    apply = plan_verb("rollback", found.plan.id) if is_whole else plan_verb("apply", undoing.id)
+    one, several = f"row of plan {plan_id} is", f"rows of plan {plan_id} are"
+    ways = (
+        (rows, "still on the cluster: {} undoes it", apply),
+        (arriving, "still shown by a broker: {} checks again", plan_verb("verify", undoing.id)),
+        (unread, "not to be seen: {} undoes what is left, as soon as it is", plan_verb("rollback", found.plan.id)),
+    )
+    sentences: list[str | Sentence] = [
+        sentence(f"{counted_nouns(count, one, several)} {text}.", way) for count, text, way in ways if count
+    ]
+    sentences += [f"Plan {plan_id}: {line}." for line in (*found.not_restored, *found.coverage)]
     return Left(rows + arriving + unread, Hint(*sentences)) if sentences else None
 
 
@@ -278,17 +265,13 @@ def unseen(plan_id: str, why: str) -> Left:
 
 
 def _undone(row: int, change: Change) -> Change:
-    back = DELETE if change.old is None else SET
-    return Change(
-        row=row,
-        op=back,
-        resource=change.resource,
-        key=change.key,
+    back = Edit(DELETE if change.old is None else SET, change.resource, change.key)
+    return back.as_row(
+        row,
         old=None if change.is_secret else change.after,
         wanted=change.old,
         after=change.old,
         old_known=not change.is_secret,
-        level=change.level,
         note="; ".join([f"undoes row {change.row}", *kind_of(change).undo_notes(change)]),
         falls_back=change.falls_back,
     )

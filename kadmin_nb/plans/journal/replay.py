@@ -72,11 +72,11 @@ class JournalState:
     """The rows of a plan, by number, as its journal has them.
 
     `sent` were sent, and may have been made; `in_doubt` are those of which nobody knows what came; `unsettled` were
-    not seen on every broker since; `verified` were seen there, after we had sent them. `values` are texts that we sent
-    for a row on its way. `allowed` are the dangerous keys that somebody let through. `ended` are the states with which
-    the last run ended. `undone_by` is the plan that rolls this one back, if nothing was sent since; `undoings` are all
-    that ever did. `times` are those in which a row was changed, from the first request until it was seen on every
-    broker; None as long as it was not. `written` is the time of the last record.
+    not seen on every broker since; `verified` were seen there, after we had sent them. `values` are texts that we
+    sent for a row on its way. `allowed` are the dangerous keys that somebody let through. `ended` are the states
+    with which the last run ended. `undone_by` is the plan that rolls this one back, if nothing was sent since.
+    `times` are those in which a row was changed, from the first request until it was seen on every broker; None as
+    long as it was not. `written` is the time of the last record.
     """
 
     runs: int = 0
@@ -89,7 +89,6 @@ class JournalState:
     allowed: set[str] = field(default_factory=set)
     ended: dict[int, str] = field(default_factory=dict)
     undone_by: str | None = None
-    undoings: list[str] = field(default_factory=list)
     times: dict[int, list[tuple[datetime, datetime | None]]] = field(default_factory=dict)
     written: datetime | None = None
     _first_sent: set[int] = field(default_factory=set)
@@ -193,7 +192,6 @@ class JournalState:
 
     def _undone(self, undone: Undone) -> None:
         self.undone_by = undone.by
-        self.undoings.append(self.undone_by)
 
 
 SentRows = Mapping[Target, Sequence[Change]]
