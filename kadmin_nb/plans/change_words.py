@@ -173,12 +173,10 @@ def _config_text(op: str, word: Word) -> str | None:
 
 def _which_resource(names: Iterable[str]) -> str | Hint:
     """A hint, when no resource was named."""
-    for name in names:
-        if name in TYPES:
-            return Hint(sentence(f"{name}=… has quotas: {{}}", Verb("quota set …", "stage.set_quota(…)")))
-        if near := nearest(name, list(WORDS)):
-            return f"Did you mean {near}=…?"
-    return f"One of {', '.join(f'{word}=…' for word in WORDS)}."
+    if any(name in TYPES for name in names):
+        return Hint(sentence("user=… has quotas: {}", Verb("quota set …", "stage.set_quota(…)")))
+    near = next(filter(None, (nearest(name, list(WORDS)) for name in names)), None)
+    return f"Did you mean {near}=…?" if near else f"One of {', '.join(f'{word}=…' for word in WORDS)}."
 
 
 def _op(verb: str, verbs: dict[str, str], kind: str) -> str:

@@ -102,16 +102,14 @@ class StallsAnswer(Answer):
         rest = f"{until}{self.coverage.not_known}"
         if not rows:
             return f"no known client is affected{rest}"
+        worst = max(rows, key=itemgetter("stall_s"))
         touched, stalled = (
-            {(row["user"], row["client_id"]) for row in some}
-            for some in (rows, (row for row in rows if row["stall_s"] > 0))
+            {(row["user"], row["client_id"]) for row in rows if row["stall_s"] > least} for least in (-1.0, 0.0)
         )
         count = f"{len(stalled):,} of {len(touched):,} clients that the plan touches"
-        if not stalled:
-            return f"{count} would be throttled when it is applied{rest}"
-        worst = max(rows, key=itemgetter("stall_s"))
         whom, seconds = meanings.client(worst["user"], worst["client_id"]), figures.seconds(worst["stall_s"])
-        return printable(f"{count} would be throttled when it is applied{rest}; the longest: {whom}, {seconds}")
+        longest = f"; the longest: {whom}, {seconds}" if stalled else ""
+        return printable(f"{count} would be throttled when it is applied{rest}{longest}")
 
 
 def answer_of(predicted: pa.Table, usage: Any, cluster_id: str, brokers: Iterable[int] | None = None) -> StallsAnswer:

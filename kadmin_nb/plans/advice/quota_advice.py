@@ -274,27 +274,17 @@ def unit_dangers(changes: Iterable[Change]) -> Iterator[Finding]:
 
 
 def _message(change: Change) -> str | None:
-    after = float(change.after or "nan")
+    key, after = change.key, float(change.after or "nan")
     before = None if change.old is None else float(change.old)
-    if change.key in _BYTE_RATES and after * LONGEST < REQUEST_BYTES:
-        slow = seconds(REQUEST_BYTES / after)
-        limit = readable(change.key, after)
-        return f"one request of 16 KiB would take {slow} at {limit}. {_question(change.key, after)}"
+    slip = f"Was {after:g}MB/s meant?" if _lacks_unit(key, after) else "Was a unit forgotten?"
+    if key in _BYTE_RATES and after * LONGEST < REQUEST_BYTES:
+        return f"one request of 16 KiB would take {seconds(REQUEST_BYTES / after)} at {readable(key, after)}. {slip}"
+    way = f"{readable(key, before)} becomes {readable(key, after)}" if before else ""
     if before and after <= before / THOUSANDFOLD:
-        return f"{_way(change.key, before, after)}, a {digits(before / after)}th. {_question(change.key, after)}"
+        return f"{way}, a {digits(before / after)}th. {slip}"
     if before and after >= before * THOUSANDFOLD:
-        times = digits(after / before)
-        return f"{_way(change.key, before, after)}, {times} times as much. {_question(change.key, after)}"
+        return f"{way}, {digits(after / before)} times as much. {slip}"
     return None
-
-
-def _way(key: str, before: float, after: float) -> str:
-    return f"{readable(key, before)} becomes {readable(key, after)}"
-
-
-def _question(key: str, after: float) -> str:
-    """The slip that it probably is."""
-    return f"Was {after:g}MB/s meant?" if _lacks_unit(key, after) else "Was a unit forgotten?"
 
 
 def _lacks_unit(key: str, after: float) -> bool:

@@ -30,7 +30,7 @@ from ..sending import Batch, Wave, batches, is_doubtful, is_of_the_whole, refusa
 from .plan_lock import LOST, PAUSE, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict, told_apart
 from .progress import Advance, Progress, Stopped, never, silent
-from .verification import Facts, Round, checked, outcome_of, verify
+from .verification import BrokerAgreement, Facts, Round, checked, outcome_of, verify
 
 LOOK_AGE = 10.0
 """Seconds after which the state is observed, or validated, anew before something is sent."""
@@ -443,15 +443,7 @@ class _Run:
         def report(round: Round) -> None:
             self.hooks.progress(Advance("no answer, looking: found", round.satisfied, len(changes), left=round.left))
 
-        sightings = verify(
-            self.kafka,
-            visible,
-            self.brokers,
-            seconds,
-            enough=attrgetter("has_landed"),
-            stopped=self.hooks.stopped,
-            report=report,
-        )
+        sightings = self._verified(visible, seconds, report, attrgetter("has_landed"))
         return {row for row, sighting in sightings.items() if sighting.has_landed}
 
     # -- afterwards
@@ -471,15 +463,19 @@ class _Run:
             self.hooks.progress(round.advance)
 
         if changes:
-            sightings = verify(
-                self.kafka,
-                changes,
-                self.brokers,
-                timeout,
-                stopped=self.hooks.stopped,
-                report=report,
-            )
+            sightings = self._verified(changes, timeout, report, attrgetter("is_complete"))
             self.facts.sightings = {**self.facts.sightings, **sightings}
+
+    def _verified(
+        self,
+        changes: Sequence[Change],
+        timeout: float,
+        report: Callable[[Round], None],
+        enough: Callable[[BrokerAgreement], bool],
+    ) -> dict[int, BrokerAgreement]:
+        """What every broker shows of these changes, looked for until it is enough, or until somebody stops it."""
+        is_over = self.hooks.stopped
+        return verify(self.kafka, changes, self.brokers, timeout, enough=enough, stopped=is_over, report=report)
 
     def finish(self) -> ApplyResult:
         """The outcome of every row; the journal has it too, where a run has begun."""

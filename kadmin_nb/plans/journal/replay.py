@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
@@ -19,52 +18,23 @@ SEEN, UNDONE = "seen", "undone"
 """The kinds of what is written after a run: by `verify`, and by a rollback of the plan before it sends anything."""
 
 
-class Run(Struct):
-    """A run that started."""
+class Says(Struct):
+    """What the records of all these kinds say, each some of it.
 
-    run: int
+    `rows` are about to be sent, were answered, or were seen; `values` has those of rows on their way, `refused` what
+    brokers answered, by number; `landed` are rows whose answer was lost, and which were seen; `states` are those with
+    which a run ended; `by` is the plan that rolls this one back.
+    """
+
+    at: datetime = datetime.fromtimestamp(0, UTC)
+    run: int = 0
     allowed: list[str] = []
-
-
-class Intent(Struct):
-    """Rows that are about to be sent; `values` has the values of rows on their way, by number."""
-
-    rows: str
-    at: datetime
+    rows: str = ""
     values: dict[str, str] = {}
-
-
-class Answered(Struct):
-    """What brokers answered about rows."""
-
-    rows: str
-    refused: dict[str, str]
-
-
-class Settled(Struct):
-    """Rows whose answer was lost, and which were seen."""
-
-    landed: str
-
-
-class Seen(Struct):
-    """Rows that every broker showed after a run."""
-
-    rows: str
-    at: datetime
-
-
-class Ended(Struct):
-    """The states of rows with which a run ended."""
-
-    states: dict[str, str]
-    at: datetime
-
-
-class Undone(Struct):
-    """The plan that rolls this one back."""
-
-    by: str
+    refused: dict[str, str] = {}
+    landed: str = ""
+    states: dict[str, str] = {}
+    by: str = ""
 
 
 @dataclass
@@ -113,13 +83,13 @@ class JournalState:
             It is not one that we write, though its hash is right.
         """
         try:
-            if "at" in record.says:
-                self.written = datetime.fromisoformat(record.says["at"])
-            if record.kind in _READERS:
-                kind, reader = _READERS[record.kind]
-                reader(self, documents.as_type(record.says, kind))
+            says = documents.as_type(record.says, Says)
         except ValueError as exc:
             raise malformed(record.line, str(exc)) from None
+        if "at" in record.says:
+            self.written = says.at
+        if record.kind in _READERS:
+            _READERS[record.kind](self, says)
 
     def quiet_until(self, now: datetime, period: float) -> float:
         """Seconds until what is in doubt has landed or never will."""
@@ -127,11 +97,11 @@ class JournalState:
             return 0.0
         return min(period, max(0.0, period - (now - self.last_sent).total_seconds()))
 
-    def _run(self, run: Run) -> None:
+    def _run(self, run: Says) -> None:
         self.runs = run.run
         self.allowed.update(run.allowed)
 
-    def _intent(self, intent: Intent) -> None:
+    def _intent(self, intent: Says) -> None:
         sent = parse_ranges(intent.rows)
         self._first_sent = set(sent) - self.sent
         self.sent.update(sent)
@@ -146,7 +116,7 @@ class JournalState:
         for number, value in intent.values.items():
             self.values.setdefault(int(number), set()).add(value)
 
-    def _outcome(self, outcome: Answered) -> None:
+    def _outcome(self, outcome: Says) -> None:
         refused = {int(row): Refusal.parse(text).code for row, text in outcome.refused.items()}
         answered = [row for row in parse_ranges(outcome.rows) if not is_doubtful(refused.get(row))]
         self.in_doubt.difference_update(answered)
@@ -156,17 +126,17 @@ class JournalState:
         self.sent.difference_update(never_made)
         self._not_changed(never_made)
 
-    def _settled(self, settled: Settled) -> None:
+    def _settled(self, settled: Says) -> None:
         self.in_doubt.difference_update(parse_ranges(settled.landed))
 
-    def _seen(self, seen: Seen) -> None:
+    def _seen(self, seen: Says) -> None:
         done = parse_ranges(seen.rows)
         self.verified.update(done)
         self._seen_at(done, seen.at)
         self.unsettled.difference_update(done)
         self.in_doubt.difference_update(done)
 
-    def _end(self, end: Ended) -> None:
+    def _end(self, end: Says) -> None:
         states = {state: parse_ranges(text) for state, text in end.states.items()}
         self.ended |= {row: state for state, rows in states.items() for row in rows}
         done, failed = states.get(VERIFIED, []), states.get(FAILED, [])
@@ -190,7 +160,7 @@ class JournalState:
             if times[-1][1] is None:
                 times.pop()
 
-    def _undone(self, undone: Undone) -> None:
+    def _undone(self, undone: Says) -> None:
         self.undone_by = undone.by
 
 
@@ -204,14 +174,14 @@ def nothing_sent(targets: Collection[Target]) -> SentRows:
     return {}
 
 
-_READERS: dict[str, tuple[type[Struct], Callable[[JournalState, Any], None]]] = {
-    RUN: (Run, JournalState._run),
-    INTENT: (Intent, JournalState._intent),
-    OUTCOME: (Answered, JournalState._outcome),
-    SETTLED: (Settled, JournalState._settled),
-    END: (Ended, JournalState._end),
-    SEEN: (Seen, JournalState._seen),
-    UNDONE: (Undone, JournalState._undone),
+_READERS: dict[str, Callable[[JournalState, Says], None]] = {
+    RUN: JournalState._run,
+    INTENT: JournalState._intent,
+    OUTCOME: JournalState._outcome,
+    SETTLED: JournalState._settled,
+    END: JournalState._end,
+    SEEN: JournalState._seen,
+    UNDONE: JournalState._undone,
 }
 
 
