@@ -324,20 +324,12 @@ def test_nothing_is_sent_unconfirmed(kafka):
     assert kafka.cluster.head.values == before
 
 
-@pytest.mark.parametrize(
-    ("allow", "says"),
-    [
-        ("min.insync.replica topic=t", "is allowed, but no row of the plan is that"),
-        ("*", "is allowed, but no row of the plan is that"),
-        (MIN_ISR, "alone names no row, and would let every row of that key through"),
-        (f"{MIN_ISR} topic=other", "is allowed, but no row of the plan is that"),
-    ],
-)
-def test_an_allowance_of_another_row_or_of_a_key_alone_is_refused(kafka, allow, says):
+@pytest.mark.parametrize("allow", ["min.insync.replica topic=t", "*", MIN_ISR, f"{MIN_ISR} topic=other"])
+def test_an_allowance_of_another_row_or_of_a_key_alone_lets_nothing_through(kafka, allow):
     """I allowed retention.ms for the one topic that was meant, and it went through for the other, too."""
-    with pytest.raises(kn.UsageError, match=says) as refused:
-        gated(kafka, dangerous(kafka), Pages(), ALLOWED, allow)
-    assert refused.value.hint == f"Nothing was sent. It is allow=[{ALLOWED!r}]."
+    with pytest.raises(kn.errors.Dangerous) as refused:
+        gated(kafka, dangerous(kafka), Pages(), allow)
+    assert f"allow=[{ALLOWED!r}]" in str(refused.value.hint)
     assert not kafka.alters
 
 
