@@ -19,7 +19,7 @@ from ..frames import schemas
 from ..model.changes import Refusal
 from ..model.resources import RESOURCE_TYPES, SOURCES, TYPE_NAMES, VALUE_TYPES, Resource, Source, unknown
 from . import error_codes
-from .quota_response import column_of, skip_tags, string_at, varint
+from .quota_response import column_of, not_null, skip_tags, string_at, varint
 
 Row = dict[str, object]
 """A row of a frame by the names of its columns."""
@@ -68,7 +68,7 @@ class ConfigEntries:
             name, at = string_at(frame, at + 1)
             entries, at = self._entries(frame, at)
             at = skip_tags(frame, at)
-            resource = Resource(unknown(TYPE_NAMES, kind), _not_null(name))
+            resource = Resource(unknown(TYPE_NAMES, kind), not_null(name))
             refused = error_codes.refusal(code, message)
             if refused and kind == RESOURCE_TYPES["GROUP"] and refused.code == "INVALID_REQUEST":
                 refused = _NO_GROUP_CONFIGS
@@ -139,7 +139,7 @@ def _entry_row(entry: Any) -> Row:
     source = unknown(SOURCES, entry.config_source)
     synonyms = [{"source": unknown(SOURCES, s.source), "key": s.name, "value": s.value} for s in entry.synonyms]
     return {
-        "key": _not_null(entry.name),
+        "key": not_null(entry.name),
         "value": entry.value,
         "source": source,
         "is_sensitive": entry.is_sensitive,
@@ -149,9 +149,3 @@ def _entry_row(entry: Any) -> Row:
         "synonyms": synonyms,
         "documentation": entry.documentation,
     }
-
-
-def _not_null(text: str | None) -> str:
-    if text is None:
-        raise ValueError("a null where a text must stand")
-    return text

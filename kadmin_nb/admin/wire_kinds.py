@@ -185,7 +185,7 @@ def _decoded(frame: _Frame) -> pa.Table:
     """QUOTAS of an answer, or its error."""
     answer = quota_response.decode(frame)
     error_codes.raise_for_error(answer.error_code, answer.error_message, _DESCRIBING, rights.to_describe())
-    return quota_response.table(answer)
+    return answer.table
 
 
 def _quotas_request(components: Sequence[Component], strict: bool) -> _RawDescribe:
