@@ -234,12 +234,6 @@ class Kafka(Protocol):
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked now, fenced ones included where the version can tell."""
 
-    def empty_topics(self, names: Iterable[str]) -> set[str]:
-        """Those of these topics whose earliest and latest offsets are equal in every partition.
-
-        One that cannot be read is not among them; never raises.
-        """
-
     def group_types(self) -> dict[str, str | None]:
         """The groups that we may describe, and the type of each, `consumer` say; None where brokers do not tell."""
 

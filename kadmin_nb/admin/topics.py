@@ -1,18 +1,10 @@
-"""Topics: they are created, have offsets (ListOffsets, API 2), take room on disks, and are copied.
-
-Copies are under way where partitions are reassigned (API 46, KIP-455), or move between the disks of a broker
-(KIP-113).
-"""
+"""Topics: they are created, have offsets (ListOffsets, API 2), and are copied while they are reassigned (API 46)."""
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
-from typing import Any, cast
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from kafka.protocol.admin.cluster import DescribeLogDirsRequest
 from kafka.protocol.admin.topics import CreateTopicsRequest, ListPartitionReassignmentsRequest
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
@@ -20,12 +12,11 @@ from kafka.protocol.metadata import MetadataRequest
 from ..errors import KadminError
 from ..model import rights
 from ..model.changes import Target
-from ..model.resources import BETWEEN_DISKS, Partition, Resource
+from ..model.resources import BETWEEN_DISKS, Partition
 from . import error_codes
 from .wire import Wire
 
-EARLIEST, LATEST = -2, -1
-"""The first offset that is not in the remote store alone (KIP-405)."""
+EARLIEST = -2
 
 _READ_UNCOMMITTED = int(IsolationLevel.READ_UNCOMMITTED)
 _TOPICS_TOGETHER = 1_000
@@ -67,40 +58,13 @@ def metadata(
     )
 
 
-def empty_topics(wire: Wire, names: Iterable[str]) -> set[str]:
-    """The topics whose earliest and latest offsets are equal in every partition.
-
-    One of which anything cannot be read within the connection's bound is not among them.
-    """
-    wanted, until = sorted(names), time.monotonic() + wire.timeout
-    empty: set[str] = set()
-    for start in range(0, len(wanted), _TOPICS_TOGETHER):
-        try:
-            found = partitions(wire, wanted[start : start + _TOPICS_TOGETHER], timeout=_left(until))
-        except KadminError:
-            break
-        empty |= {one.topic for one in found} - {one.topic for one in found if one.leader is None}
-        for leader, parts in _by_leader(found).items():
-            empty -= _with_records(wire, leader, parts, until)
-    return empty
-
-
-def _by_leader(found: Iterable[Partition]) -> dict[int, dict[str, list[int]]]:
-    """The numbers of the partitions by leader and topic; without those that have none."""
-    led: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for one in found:
-        if one.leader is not None:
-            led[one.leader][one.topic].append(one.number)
-    return led
-
-
-def partitions(wire: Wire, names: Collection[str], timeout: float | None = None) -> list[Partition]:
+def partitions(wire: Wire, names: Collection[str]) -> list[Partition]:
     """The partitions of these topics; without topics that do not exist or that we may not describe."""
     ordered = sorted(names)
     starts = range(0, len(ordered), _TOPICS_TOGETHER)
     doing = "asking for the leaders of topics"
     parts = [ordered[start : start + _TOPICS_TOGETHER] for start in starts]
-    answers = [metadata(wire, part, doing=doing, timeout=timeout) for part in parts]
+    answers = [metadata(wire, part, doing=doing) for part in parts]
     found = [topic for answer in answers for topic in answer.topics if not topic.error_code]
     return [
         Partition(
@@ -113,42 +77,6 @@ def partitions(wire: Wire, names: Collection[str], timeout: float | None = None)
         for topic in found
         for one in topic.partitions
     ]
-
-
-def _on_disks(wire: Wire, node: int, doing: str) -> Iterator[tuple[_Place, Any]]:
-    """The partitions on the disks of a broker, each with what the broker tells of it."""
-    answer = wire.ask(lambda: DescribeLogDirsRequest(topics=None), node=node, doing=doing)
-    error_codes.raise_for_error(getattr(answer, "error_code", 0) or 0, None, doing, rights.on_cluster("DESCRIBE"))
-    for folder in answer.results:
-        for topic in folder.topics:
-            yield from (((topic.name, one.partition_index), one) for one in topic.partitions)
-
-
-def _with_records(wire: Wire, leader: int, partitions: _Partitions, until: float) -> set[str]:
-    """The topics of which some partition is not seen to be empty."""
-    try:
-        begins, ends = (_offsets(wire, leader, partitions, timestamp, until) for timestamp in (EARLIEST, LATEST))
-    except KadminError:
-        return {*partitions}
-    places = [(name, number) for name, numbers in partitions.items() for number in numbers]
-    return {place[0] for place in places if place not in begins or begins[place] != ends.get(place)}
-
-
-def _offsets(wire: Wire, leader: int, partitions: _Partitions, timestamp: int, until: float) -> dict[_Place, int]:
-    """The offsets of those partitions that have no error."""
-    answer = wire.ask(
-        lambda: offsets_request(partitions, timestamp), node=leader, doing="reading offsets", timeout=_left(until)
-    )
-    return {
-        (topic.name, partition.partition_index): partition.offset
-        for topic in answer.topics
-        for partition in topic.partitions
-        if partition.error_code == 0
-    }
-
-
-def _left(until: float) -> float:
-    return max(0.05, until - time.monotonic())
 
 
 def create(
@@ -203,41 +131,19 @@ def reassignments_under_way(wire: Wire) -> list[_Place]:
     return sorted((topic.name, partition.partition_index) for topic in answer.topics for partition in topic.partitions)
 
 
-def moves_between_disks(wire: Wire, broker: int | None) -> list[_Place]:
-    """The partitions whose replicas move between the disks of a broker, or of any.
-
-    Raises
-    ------
-    NotAuthorized
-        DESCRIBE on the cluster is missing.
-    """
-    doing = "reading the folders of partitions"
-    all_brokers = metadata(wire, [], doing="asking for brokers").brokers if broker is None else ()
-    nodes = [one.node_id for one in all_brokers] if broker is None else [broker]
-    on_disks = (found for node in nodes for found in _on_disks(wire, node, doing))
-    return sorted({place for place, one in on_disks if one.is_future_key})
-
-
 def throttling(wire: Wire, throttles: Collection[Target]) -> dict[Target, str]:
     """The throttles that hold back copies now, or of which that is not known, with the reason; see `ports.Kafka`."""
-    found: dict[Target, str | None] = {}
-    if of_reassignments := [target for target in throttles if target[1] != BETWEEN_DISKS]:
-        reason = _copying("a reassignment is running", partial(reassignments_under_way, wire))
-        found |= dict.fromkeys(of_reassignments, reason)
-    for target in (target for target in throttles if target[1] == BETWEEN_DISKS):
-        broker = cast(Resource, target[0]).broker
-        found[target] = _copying("replicas move between disks", partial(moves_between_disks, wire, broker))
-    return {target: why for target, why in found.items() if why is not None}
+    found = {target: f"{_BETWEEN_DISKS} is not known" for target in throttles if target[1] == BETWEEN_DISKS}
+    if others := [target for target in throttles if target not in found]:
+        try:
+            partitions = reassignments_under_way(wire)
+        except KadminError as exc:
+            return found | dict.fromkeys(others, f"whether a reassignment is running is not known: {exc}")
+        names = ", ".join(f"{topic}-{number}" for topic, number in partitions[:_NAMED])
+        more = f" and {len(partitions) - _NAMED:,} more" if len(partitions) > _NAMED else ""
+        if partitions:
+            found |= dict.fromkeys(others, f"a reassignment is running ({names}{more})")
+    return found
 
 
-def _copying(what: str, under_way: Callable[[], list[_Place]]) -> str | None:
-    """The reason where copies are under way, or where nobody can say; None where none are."""
-    try:
-        partitions = under_way()
-    except KadminError as exc:
-        return f"whether {what} is not known: {exc}"
-    if not partitions:
-        return None
-    names = ", ".join(f"{topic}-{number}" for topic, number in partitions[:_NAMED])
-    more = f" and {len(partitions) - _NAMED:,} more" if len(partitions) > _NAMED else ""
-    return f"{what} ({names}{more})"
+_BETWEEN_DISKS = "whether replicas move between the disks of a broker (kafka-log-dirs.sh shows it)"

@@ -6,7 +6,7 @@ import base64
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -89,10 +89,6 @@ class WireKafka:
         """The topics that we may describe; the others are left out by the broker."""
         answer = self.wire.ask(lambda: MetadataRequest(topics=None), doing="listing topics")
         return sorted(topic.name for topic in answer.topics if topic.error_code == 0)
-
-    def empty_topics(self, names: Iterable[str]) -> set[str]:
-        """The topics that hold no record; see `ports.Kafka`."""
-        return topics.empty_topics(self.wire, names)
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
         """The ids of these topics by name, as Kafka's tools write them; see `ports.Kafka`."""

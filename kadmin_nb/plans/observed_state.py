@@ -70,10 +70,9 @@ class ObservedState:
     `unread` are targets that nobody has looked at.
 
     The others are what dangers and warnings go by beside the values. `quotas` are all QUOTAS. `below` has the texts
-    that may apply to a config without its own value: several where brokers differ, none where nobody can say. `empty`
-    are topics without records. `brokers` is their number, 0 where nobody asked. `lacks_client_configs` says that the
-    topic of client configs is missing. `throttling` has the throttles that hold
-    back copies now, or of which that is not known, with the reason.
+    that may apply to a config without its own value: several where brokers differ, none where nobody can say.
+    `brokers` is their number, 0 where nobody asked. `lacks_client_configs` says that the topic of client configs is
+    missing. `throttling` has the throttles that hold back copies now, or of which that is not known, with the reason.
     """
 
     values: dict[Target, ObservedValue] = field(default_factory=dict)
@@ -82,7 +81,6 @@ class ObservedState:
     listed: dict[Configurable, set[str]] = field(default_factory=dict)
     unread: Collection[Target] = ()
     below: dict[Target, Collection[str | None]] = field(default_factory=dict)
-    empty: set[str] = field(default_factory=set)
     brokers: int = 0
     lacks_client_configs: bool = False
     throttling: dict[Target, str] = field(default_factory=dict)

@@ -218,17 +218,14 @@ ConfigTarget = tuple[Resource, str]
 
 @dataclass(frozen=True)
 class ConfigTable:
-    """CONFIGS of some resources, all their keys, with the `names` of its rows; `empty` are the topics without
-    records."""
+    """CONFIGS of some resources, all their keys, with the `names` of its rows."""
 
     configs: pa.Table
-    empty: Collection[str] = ()
 
     @classmethod
     def read(cls, kafka: Kafka, resources: Sequence[Resource]) -> ConfigTable:
         """The configs of these resources as they are set now."""
-        topics = {resource.name for resource in resources if resource.type == "TOPIC"}
-        return cls(kafka.configs.describe(resources), kafka.empty_topics(topics) if topics else ())
+        return cls(kafka.configs.describe(resources))
 
     @cached_property
     def resources(self) -> pa.Array:
@@ -295,7 +292,7 @@ class ConfigTable:
         """What was read of these configs, as plans look at it."""
         resources = dict.fromkeys(resource for resource, _ in targets)
         listed: dict[Configurable, set[str]] = {r: keys for r in resources if (keys := self._listed_keys(r))}
-        state = ObservedState(listed=listed, empty={*self.empty})
+        state = ObservedState(listed=listed)
         for cell in self.cells([*self.rows_of(row_name(*target) for target in targets).values()]):
             target = cell.config.resource, cell.config.key
             state.below[target] = () if cell.below is None else (cell.below,)

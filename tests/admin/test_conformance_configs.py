@@ -55,12 +55,6 @@ def make_topics():
     return make
 
 
-def test_a_topic_is_empty_that_is_seen_to_be(broker, topic, unique):
-    """A topic that is not there, or that nobody may see, counted as one without records."""
-    eventually(lambda: broker.empty_topics([topic.name, unique("nowhere")]), {topic.name}, 20)
-    assert broker.empty_topics([]) == set()
-
-
 @pytest.fixture
 def topic(broker, make_topics, unique) -> Resource:
     return make_topics(broker, unique("topic"))[0]
@@ -385,8 +379,6 @@ def test_without_copies_no_throttle_holds_any_back(broker, topic):
     throttles = [
         (topic, "leader.replication.throttled.replicas"),
         (BROKER, "leader.replication.throttled.rate"),
-        (BROKER, "replica.alter.log.dirs.io.max.bytes.per.second"),
-        (EVERYONE, "replica.alter.log.dirs.io.max.bytes.per.second"),
     ]
     assert broker.throttling(throttles) == {}
 

@@ -109,11 +109,6 @@ class FakeKafka:
     def create_topics(self, wanted: Mapping[str, int]) -> None:
         """They are known everywhere at once."""
         self.cluster.topics |= set(wanted)
-        self.cluster.empty |= set(wanted)
-
-    def empty_topics(self, names: Iterable[str]) -> set[str]:
-        """Those that were made by `create_topics`; one whose records a test only claims is not empty."""
-        return {*names} & self.cluster.empty if self.cluster.may_read else set()
 
     def group_types(self) -> dict[str, str | None]:
         return dict(self.cluster.group_types)

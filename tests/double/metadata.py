@@ -85,7 +85,6 @@ class Cluster:
         self.head = Image()
         self.topics: set[str] = set()
         self.partitions: Sequence[Partition] | None = ()
-        self.empty: set[str] = set()
         self.group_types: dict[str, str | None] = {}
         self.copying: str | None = None
         self.recreated: Counter[str] = Counter()

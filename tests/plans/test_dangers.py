@@ -224,24 +224,6 @@ def test_most_plans_ask_nobody(kafka):
     assert len(kafka.calls) == before
 
 
-def test_an_empty_topic_has_nothing_to_lose(kafka):
-    """Each new topic got its retention, and each time I had to confirm that its records would be deleted."""
-    kafka.create_topics({"new": 1})
-    plan = plan_of(
-        kafka,
-        lambda stage: [
-            stage.set_config(key, value, topic=topic)
-            for topic in ("t", "new")
-            for key, value in ((RETENTION, "86400000"), (MIN_ISR, "0"))
-        ],
-    )
-    places = [f"topic=t {RETENTION}", f"topic=t {MIN_ISR}", f"topic=new {MIN_ISR}"]
-    told = [f"{danger.target} {danger.key}" for danger in dangers.found(kafka, plan.changes)]
-    assert sorted(told) == sorted(places)
-    kafka.cluster.may_read = False
-    assert kafka.empty_topics(["new"]) == set()
-
-
 # -- quotas
 
 

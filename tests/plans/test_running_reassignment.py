@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from kafka.protocol.admin.cluster import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
 from kafka.protocol.admin.topics import AlterPartitionReassignmentsRequest
 
 import kadmin_nb as kn
+from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.commands import terminal
 from kadmin_nb.model.changes import DELETE, SET, Change
@@ -190,34 +190,10 @@ def test_without_a_reassignment_they_are_leftovers(cluster, declared_topic, tmp_
         throttle(cluster, None)
 
 
-@pytest.mark.broker
-def test_the_throttle_of_a_move_between_disks_needs_a_word():
+def test_the_throttle_of_moves_between_disks_needs_a_word():
     """It was judged by reassignments, and these do not list moves between the disks of one broker."""
-    with kn.local.start(extra={"log.dirs": "data,other"}) as two_disks, two_disks.connect() as cluster:
-        filled(cluster, two_disks.bootstrap)
-        broker = Resource("BROKER", "1")
-        cluster.port.configs.alter({broker: [ConfigOperation(SET, DISKS, "1000")]})
-        eventually(lambda: len(cluster.configs.describe(broker=1, keys=[DISKS], only_set=True)), 1)
-        assert cluster.port.throttling([(broker, DISKS)]) == {}
-        move_to_another_disk(cluster)
-        for target in ((broker, DISKS), (Resource("BROKER", ""), DISKS)):
-            assert cluster.port.throttling([target]) == {target: "replicas move between disks (mv-0)"}
-        stage = cluster.new_stage()
-        stage.reset_config(DISKS, broker=1)
-        says = "1000 B/s is removed: copies may take the whole line; replicas move between disks (mv-0)"
-        assert rows(stage.plan().dangers(), "danger", "message") == [("throttle", says)]
-
-
-def move_to_another_disk(cluster: kn.Cluster) -> None:
-    """Begin to move mv-0 to the folder of broker 1 in which it is not."""
-    wire = cluster.port.wire
-    folders = wire.ask(lambda: DescribeLogDirsRequest(topics=None), node=1, doing="reading folders").results
-    there = {folder.log_dir for folder in folders if any(topic.name == "mv" for topic in folder.topics)}
-    (other,) = {folder.log_dir for folder in folders} - there
-    folder = AlterReplicaLogDirsRequest.AlterReplicaLogDir
-    wanted = [folder(path=other, topics=[folder.AlterReplicaLogDirTopic(name="mv", partitions=[0])])]
-    answer = wire.tell(lambda: AlterReplicaLogDirsRequest(dirs=wanted), node=1, doing="moving")
-    assert [one.error_code for topic in answer.results for one in topic.partitions] == [0]
+    target = (Resource("BROKER", "1"), DISKS)
+    assert "is not known" in topics.throttling(None, [target])[target]
 
 
 # -- without a broker

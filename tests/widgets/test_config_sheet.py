@@ -105,15 +105,6 @@ def test_the_danger_is_there_before_the_plan(sheet: Sheet) -> None:
     )
 
 
-def test_a_topic_without_records_is_in_no_danger() -> None:
-    """The topic was made a minute ago, and the editor warned of records that would be deleted."""
-    kafka = kafka_with()
-    kafka.cluster.empty |= {"orders"}
-    sheet = Sheet(kafka=kafka)
-    sheet.type(RETENTION, "1h")
-    assert sheet.mark(RETENTION).state == STAGED
-
-
 def test_the_danger_of_a_reset_goes_by_what_applies_then() -> None:
     """The reset of min.insync.replicas left one copy, and no cell said so."""
     sheet = Sheet(kafka=kafka_with({("topic=orders", "min.insync.replicas"): "2"}))

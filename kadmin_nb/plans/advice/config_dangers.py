@@ -189,14 +189,12 @@ def rule_of(key: str) -> DangerRule | None:
 def add_facts(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
     """Add to a state what these configs are judged by.
 
-    That is what applies without their own value, which of their topics have no records, and which of the throttles that
-    rows remove or lower hold back copies now.
+    That is what applies without their own value, and which of the throttles that rows remove or lower hold back copies
+    now.
     """
     configs = [change for change in changes if _rule(change)]
     unset = (c.target for c in configs if c.old_known and (c.old is None or c.after is None))
     state.below.update(fallback_values(kafka, unset))
-    if topics := {topic for c in configs if (topic := _shorter_lived(c)) and _weakening(c, state)}:
-        state.empty.update(kafka.empty_topics(topics))
     if touched := [change.target for change in changes if _throttle_loss(change)]:
         state.throttling.update(kafka.throttling(touched))
 
@@ -204,21 +202,15 @@ def add_facts(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> 
 def dangers(changes: Iterable[Change], state: ObservedState) -> Iterable[Finding]:
     """The dangers of these configs.
 
-    A topic without records loses none. A throttle is one while it holds back copies, or while that is not known.
+    A throttle is one while it holds back copies, or while that is not known.
     """
     for change in changes:
         rule, message = _rule(change), _weakening(change, state)
-        if rule and message and _shorter_lived(change) not in state.empty:
+        if rule and message:
             yield Finding.about(change, DANGER, rule.danger, f"{message}: {rule.why}")
         reason, loss = state.throttling.get(change.target), _throttle_loss(change)
         if reason and loss:
             yield Finding.about(change, DANGER, THROTTLE, f"{loss}; {reason}")
-
-
-def _shorter_lived(change: Change) -> str | None:
-    """The topic whose records a shorter retention would delete: where it has none, nothing is lost."""
-    rule, resource = _rule(change), cast(Resource, change.resource)
-    return resource.name if rule and rule.weakens is cut and resource.type == "TOPIC" else None
 
 
 def _rule(change: Change) -> DangerRule | None:
