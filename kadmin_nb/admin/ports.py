@@ -243,12 +243,6 @@ class Kafka(Protocol):
         They are configs for which `is_throttle` is true; never raises.
         """
 
-    def topic_ids(self, names: Collection[str]) -> dict[str, str]:
-        """The ids of these topics by name, as Kafka's tools write them; without topics that we may not describe.
-
-        A topic that is deleted and created again has another id. One that is not there has none.
-        """
-
     def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> Lease:
         """The cluster's one lease. Raises Locked while another's is alive, unless `steal`."""
 

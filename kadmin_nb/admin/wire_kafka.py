@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 import time
 from collections import Counter
@@ -10,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest
 from kafka.protocol.admin.groups import ListGroupsRequest
@@ -89,12 +87,6 @@ class WireKafka:
         """The topics that we may describe; the others are left out by the broker."""
         answer = self.wire.ask(lambda: MetadataRequest(topics=None), doing="listing topics")
         return sorted(topic.name for topic in answer.topics if topic.error_code == 0)
-
-    def topic_ids(self, names: Collection[str]) -> dict[str, str]:
-        """The ids of these topics by name, as Kafka's tools write them; see `ports.Kafka`."""
-        answer = topics.metadata(self.wire, names, doing="asking for the ids of topics")
-        ids: dict[str, UUID] = {topic.name: topic.topic_id for topic in answer.topics if topic.topic_id}
-        return {name: base64.urlsafe_b64encode(one.bytes).decode().rstrip("=") for name, one in ids.items()}
 
     def partitions(self, names: Collection[str]) -> list[Partition]:
         """The partitions of these topics; without topics that do not exist or that we may not describe."""

@@ -12,15 +12,12 @@ import pyarrow.compute as pc
 from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, UsageError
-from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
-from ..model.config_values import BOUND_KEYS, BrokerConfigs, applied
 from ..model.grammar import DEFAULT, LEFT_OUT, matcher, selector
 from ..model.resources import OWN_SOURCE, THROTTLE_RATES, WORDS, Resource, Source
 from . import near_names
-from .resolving import broker_rows, values_of
 
 if TYPE_CHECKING:
     from .audits import ConfigFindings
@@ -47,9 +44,6 @@ class Configs:
     ) -> Answer:
         """CONFIGS of these resources, sorted; a resource that cannot be read is one row with a null key and an error.
 
-        Of groups alone it is GROUP_CONFIGS, with the type of each group and the values that its brokers apply: of a
-        value beyond their bounds the nearest within them (KIP-1240), of a key of another type of group none.
-
         Parameters
         ----------
         topic, broker, broker_logger, client_metrics, group
@@ -72,9 +66,7 @@ class Configs:
         if keys is not None:
             self._refuse_unknown(set(keys) - set(table["key"].to_pylist()), resources)
         table = table.filter(_is_set(table)) if only_set else table
-        if {resource.type for resource in resources} != {"GROUP"}:
-            return Answer(stamped(table, self._kafka.id))
-        return _of_groups(self._kafka, table)
+        return Answer(stamped(table, self._kafka.id))
 
     def of_users(
         self, user: object, client_id: object = None, *, keys: Collection[str] | None = None, only_set: bool = False
@@ -229,23 +221,3 @@ def _is_set(table: pa.Table) -> pa.Array:
     of_all = pc.and_(pc.equal(types, "BROKER"), pc.equal(table["resource_name"], ""))
     own = pc.if_else(of_all, pa.scalar(Source.ALL_BROKERS, pa.string()), of_types)
     return pc.or_(pc.is_null(table["key"]), pc.fill_null(pc.equal(sources, own), False))
-
-
-# --- groups ---
-
-
-def _of_groups(kafka: LiveKafka, configs: pa.Table) -> Answer:
-    """GROUP_CONFIGS of CONFIGS that are of groups alone."""
-    try:
-        types = kafka.group_types()
-    except KadminError:  # groups cannot be listed
-        types = {}
-    rows = broker_rows(kafka, serving(kafka), BOUND_KEYS)  # the brokers' bounds, as far as they may be read
-    bounds = BrokerConfigs(values_of(rows), (row["resource_name"] for row in rows if row["error"] is not None))
-    of_group = [types.get(name) for name in configs["resource_name"].to_pylist()]
-    places = zip(configs["key"].to_pylist(), configs["value"].to_pylist(), of_group, strict=True)
-    values = [None if key is None else applied(key, value, kind, bounds) for key, value, kind in places]
-    fields = schemas.GROUP_CONFIGS.schema
-    table = configs.append_column(fields.field("group_type"), pa.array(of_group, fields.field("group_type").type))
-    table = table.append_column(fields.field("applied"), pa.array(values, pa.string()))
-    return Answer(stamped(table.replace_schema_metadata(), kafka.id))

@@ -22,7 +22,7 @@ from ..errors import printable
 from ..hints import short_id
 from ..model.config_fallback import in_unit_of
 from ..model.config_units import with_unit
-from ..model.config_values import ConfigValue, has_effect
+from ..model.config_values import ConfigValue
 from ..model.entity import Entity
 from ..model.figures import Scale, moment, percent
 from ..model.grammar import DEFAULT, Value, format_word, quote
@@ -318,20 +318,6 @@ def _config_value(table: pa.Table) -> list[str]:
     return [text or hide or "" for text, hide in zip(values, hidden, strict=True)]
 
 
-def _applied(table: pa.Table) -> list[str]:
-    """What brokers apply in place of a group's value; nothing where that is the value itself."""
-    rows = zip(*(values_of(table, name) for name in ("key", "value", "applied", "group_type")), strict=True)
-    return [_applied_text(*row) for row in rows]
-
-
-def _applied_text(key: str | None, value: str | None, applied: str | None, group_type: str | None) -> str:
-    if key is None or applied == value:
-        return ""
-    if applied is not None:
-        return with_unit(key, applied)
-    return "no effect" if has_effect(key, group_type) is False else "unknown"
-
-
 def _overridden(table: pa.Table) -> list[str]:
     """The limits that lost, most specific first."""
     pairs = zip(values_of(table, "key"), values_of(table, "overridden"), strict=True)
@@ -473,7 +459,6 @@ PARTS = {
     "rung": Part("", ("level", "entity"), _rungs, RUNG),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),
     "instead_of": Part("instead of", ("synonyms",), _instead_of),
-    "applied_text": Part("applied", ("key", "value", "applied", "group_type"), _applied),
     "set_on": Part("set on (first from the top wins)", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "near_sign": Part("", ("throttle_ms", "utilisation"), _near_signs, SIGN),
     "limit_of": Part("limit of", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),

@@ -243,14 +243,6 @@ class CONFIGS(Frame, key="resource_type resource_name key"):
     documentation = Field(TEXT, look=PROSE, null=True)
 
 
-class GROUP_CONFIGS(CONFIGS):
-    """CONFIGS of groups, with the type of each group and what its brokers apply."""
-
-    shown = "resource_of! group_type key! config_value! applied_text source instead_of documentation error! message!"
-    group_type = Field(WORD, "classic, consumer, share or streams; null: no group yet, or not known", null=True)
-    applied = Field(TEXT, "null: no effect on a group of this type, or not known", unit=OF_KEY, null=True)
-
-
 class FINDINGS(Frame):
     """Configs or quotas that need a look. A null key: about all keys, or it could not be read, for the `error` of that
     name. Of quotas `resource_type` is QUOTA, and `resource_name` an entity, clients, or a pattern of client-ids."""

@@ -236,14 +236,6 @@ def _configs_finding(table: pa.Table) -> str:
     return f"{counts}{is_set}" + (f"; {unread:,} could not be read" if unread else "")
 
 
-def _group_configs_finding(table: pa.Table) -> str:
-    """With the type, where the configs are of one group."""
-    groups = {*zip(table["resource_name"].to_pylist(), table["group_type"].to_pylist(), strict=True)}
-    group_type = groups.pop()[1] if len(groups) == 1 else None
-    of_group = f"{group_type} group: " if group_type else ""
-    return of_group + _configs_finding(table)
-
-
 def _own_and_defaults(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The rows whose value somebody set, and those that are Kafka's own default."""
     is_default = pc.is_in(table["source"].cast(pa.string()), pa.array([BUILT_IN], pa.string()))
@@ -275,7 +267,6 @@ TITLED: Mapping[type, View] = {
     schemas.WHY: View(),  # no title of EFFECTIVE, whose columns it has
     schemas.LADDER: View(),
     schemas.CONFIGS: View(finding=_configs_finding, split=_own_and_defaults),
-    schemas.GROUP_CONFIGS: View(finding=_group_configs_finding, split=_own_and_defaults),
     schemas.USERS: View(
         finding=_users_finding,
         split=lambda users: (users.filter(users["finding"].is_valid()), users.filter(users["finding"].is_null())),

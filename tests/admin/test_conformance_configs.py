@@ -11,9 +11,6 @@ from kadmin_nb.errors import Unsupported, UsageError
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Refusal
 from kadmin_nb.model.resources import Resource
-from tests.admin.logins import admin_client
-from tests.client_configs.written_entries import delete_topic
-from tests.double import FakeKafka
 from tests.waiting import eventually
 
 LONG = (pytest.mark.broker, pytest.mark.long)
@@ -388,20 +385,3 @@ def test_the_topics_are_listed(broker, topic):
     assert topic.name in broker.topics()
 
 
-def test_a_topic_has_its_id_for_as_long_as_it_is_there(broker, topic, make_topics):
-    """A topic of the same name passed for the one that was deleted."""
-    missing = f"{topic.name}-missing"
-    before = broker.topic_ids([topic.name, missing])
-    assert before == broker.topic_ids([topic.name])
-    assert [len(topic_id) for topic_id in before.values()] == [22]
-    recreate(broker, topic.name, make_topics)
-    after = broker.topic_ids([topic.name, missing])
-    assert (after.keys(), after != before) == ({topic.name}, True)
-
-
-def recreate(broker, name: str, make_topics) -> None:
-    if isinstance(broker.ports, FakeKafka):
-        return broker.ports.recreate_topic(name)
-    delete_topic(admin_client(broker.ports.wire.settings), name)
-    make_topics(broker, name)
-    return None

@@ -175,7 +175,6 @@ def test_topics_that_we_may_not_see_are_left_out_by_the_broker(nobody, of_one_to
     """DESCRIBE_CONFIGS does not include DESCRIBE: a topic whose configs we may read is not listed."""
     assert nobody.topics() == of_one_topic.topics() == []
     assert of_one_topic.configs.describe([SEEN], ["retention.ms"])["error"].to_pylist() == [None]
-    assert of_one_topic.topic_ids([SEEN.name, HIDDEN.name]) == {}
 
 
 def test_scram_users_are_not_altered_without_the_right(nobody):

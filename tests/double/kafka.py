@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from zlib import crc32
 
 import pyarrow as pa
 
@@ -115,14 +114,6 @@ class FakeKafka:
 
     def throttling(self, throttles: Collection[Target]) -> dict[Target, str]:
         return dict.fromkeys(throttles, self.cluster.copying) if self.cluster.copying else {}
-
-    def topic_ids(self, names: Collection[str]) -> dict[str, str]:
-        return self.request("describe topics", lambda _: self._ids(names))
-
-    def _ids(self, names: Collection[str]) -> dict[str, str]:
-        cluster = self.cluster
-        there = cluster.topics.intersection(names) if cluster.may_read else ()
-        return {name: f"{crc32(name.encode()):012d}{cluster.recreated[name]:010d}" for name in there}
 
     def partitions(self, names: Collection[str]) -> list[Partition]:
         """The partitions of these topics; those that nobody may read are an error."""
