@@ -6,7 +6,7 @@ Kafka's keys say what they count in their last word: `retention.ms`, `segment.by
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
 from ..errors import Invalid, UsageError
@@ -29,48 +29,38 @@ _COUNTED = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 _NUMBER = re.compile(r"(?P<number>[+-]?[0-9][0-9_]*(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*(?:/s)?)")
 
 
-_DECIMAL_COMMA = re.compile(r"[+-]?[0-9_]+,[0-9]+[^0-9,.]*")
-_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?[^0-9,.]*")
-
-
 def comma_hint(text: str) -> str | None:
-    """A hint for a number with commas, with the number that was meant; None for any other text.
+    """A hint for a number with commas, with the number that was probably meant; None for any other text.
 
     Examples
     --------
     >>> comma_hint("1,5MB")
     'Did you mean 1.5MB? Decimals have a point; thousands have no comma.'
-    >>> comma_hint("1,500")
-    'Did you mean 1.500 or 1500? Decimals have a point; thousands have no comma.'
     """
     text = text.strip()
-    decimal, thousands = _DECIMAL_COMMA.fullmatch(text), _THOUSANDS.fullmatch(text)
-    meant = [text.replace(",", mark) for mark, is_so in ((".", decimal), ("", thousands)) if is_so]
-    return f"Did you mean {' or '.join(meant)}? Decimals have a point; thousands have no comma." if meant else None
+    if "," not in text or not text[:1].isdigit():
+        return None
+    meant = text.replace(",", "." if text.count(",") == 1 else "")
+    return f"Did you mean {meant}? Decimals have a point; thousands have no comma."
 
 
-def units_of(keys: Collection[str]) -> Mapping[str, int]:
-    """The units that all of these keys take, each with its size; none where they differ."""
-    ends = {_counted(key) for key in keys}
-    return _TAKEN.get(ends.pop(), {}) if len(ends) == 1 else {}
+def units_of(key: str) -> Mapping[str, int]:
+    """The units that a key takes, each with its size."""
+    return _TAKEN.get(_counted(key), {})
 
 
-def parse_config_number(text: str, keys: Collection[str]) -> float:
-    """A number, with a unit of time where all keys end in `.ms`, of size where they end in `.bytes` or are byte rates.
+def refuse_other_than_number(key: str, text: str) -> None:
+    """Refuse what is not a number, with a unit that fits the key.
 
     Raises
     ------
     UsageError
         Not a number, or a unit that does not fit.
     """
-    match = _NUMBER.fullmatch(text.strip())
-    if match is None:
+    if _NUMBER.fullmatch(text.strip()) is None:
         raise UsageError(f"{text} is not a number", hint=comma_hint(text))
-    units = units_of(keys)
-    if match["unit"] and match["unit"] not in units:
-        hint = f"It takes {_listed(units)}." if units else "Keys that end in .ms or .bytes take a unit."
-        raise UsageError(f"{match['unit']} does not fit {', '.join(keys) or 'a key that is not named'}", hint=hint)
-    return float(match["number"].replace("_", "")) * units.get(match["unit"], 1)
+    if hint := units_hint(key, text):
+        raise UsageError(f"{text.strip()} does not fit {key}", hint=hint)
 
 
 def exact_number(text: str | None) -> Decimal | None:
@@ -103,7 +93,7 @@ def stored_text(key: str, text: str) -> str:
     '100000'
     """
     match = _NUMBER.fullmatch(text.strip())
-    factor = units_of([key]).get(match["unit"]) if match else None
+    factor = units_of(key).get(match["unit"]) if match else None
     if match is None or factor is None:
         return text
     number = Decimal(match["number"].replace("_", "")) * factor
@@ -118,19 +108,12 @@ def units_hint(key: str, text: str) -> str | None:
     Examples
     --------
     >>> units_hint("retention.ms", "7days")
-    'Did you mean 7d (604800000)? retention.ms takes ms, s, min, h, d.'
+    'retention.ms takes ms, s, min, h, d.'
     """
-    match, units = _NUMBER.fullmatch(text.strip()), units_of([key])
-    if match is None and units:
-        return comma_hint(text)
-    if match is None or not units or match["unit"] in units:
-        return None
-    typed = match["unit"].lower()
-    meant = next((unit for unit in units if typed in (unit.lower(), *_OTHER_WORDS.get(unit, ()))), None)
-    if meant is None:
-        return f"{key} takes {_listed(units)}."
-    number = plain(Decimal(match["number"].replace("_", "")) * units[meant])
-    return f"Did you mean {match['number']}{meant} ({number})? {key} takes {_listed(units)}."
+    match, units = _NUMBER.fullmatch(text.strip()), units_of(key)
+    if match is None or not units:
+        return comma_hint(text) if units else None
+    return None if match["unit"] in units or not match["unit"] else f"{key} takes {_listed(units)}."
 
 
 def _listed(units: Mapping[str, int]) -> str:
@@ -146,9 +129,6 @@ TIME_WORDS = {
     "d": ("day", "days"),
 }
 """Units of time as others write them."""
-
-_OTHER_WORDS = {**TIME_WORDS, "KiB": ("ki",), "MiB": ("mi",), "GiB": ("gi",), "TiB": ("ti",)}
-"""Those, and the units of bytes as Kubernetes writes them."""
 
 
 def with_unit(key: str, text: str) -> str:

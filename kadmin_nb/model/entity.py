@@ -121,51 +121,23 @@ ARGUMENTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
 
 def parts_of(words: Sequence[str]) -> dict[str, object]:
     """The parts that these words name, each type once."""
-    _refuse_torn_name(words)
     parts: dict[str, object] = {}
-    for word in map(parse_word, words):
-        kind = entity_type(word.name) or word.name
+    for word in words:
+        if not _PART.match(word):
+            raise UsageError(
+                f"{word} does not name an entity: a name with spaces needs quotes",
+                hint="Write 'user=\"CN=app 1,OU=payments\"', with both kinds of quotes.",
+            )
+        part = parse_word(word)
+        kind = entity_type(part.name) or part.name
         if kind in parts:
             raise UsageError(f"{kind} is named twice")
-        parts[kind] = word.value
+        parts[kind] = part.value
     return parts
 
 
-def _refuse_torn_name(words: Sequence[str]) -> None:
-    """Refuse a name that spaces have torn, such as that of a certificate, `user=CN=app 1,OU=payments`."""
-    whole = _joined(words)
-    torn = next((word for word in words if not _is_part(word)), None)
-    if torn is not None and len(whole) < len(words):
-        quoted = " ".join(  # doubly, so that single quotes may go around the line, as in YAML
-            f'{kind}="{name}"' if " " in name and '"' not in name else format_word(kind, name)
-            for kind, _, name in (word.partition("=") for word in whole)
-        )
-        raise UsageError(
-            f"{torn} does not name an entity: a name with spaces needs quotes",
-            hint=f"Write '{quoted}', with both kinds of quotes.",
-        )
-
-
-def _joined(words: Sequence[str]) -> list[str]:
-    """The words, each that does not begin with a type of entity joined to the one before."""
-    whole: list[str] = []
-    for word in words:
-        if whole and entity_type(word.partition("=")[0]) is None:
-            whole[-1] += f" {word}"
-        else:
-            whole.append(word)
-    return whole
-
-
-_TYPE = re.compile(r"[a-z][a-z0-9._:-]*", re.IGNORECASE)
-_ATTRIBUTES = {"CN", "OU", "O", "L", "ST", "C", "STREET", "DC", "UID", "EMAILADDRESS", "SERIALNUMBER", "T"}
-"""The attributes in the name of a certificate, as Java writes them."""
-
-
-def _is_part(word: str) -> bool:
-    """True of a word that may name a part of an entity: a type, of a Kafka to come even, and a name."""
-    kind, sign, _ = word.partition("=")
-    return bool(sign) and kind not in _ATTRIBUTES and _TYPE.fullmatch(kind.rstrip("=~")) is not None
+_PART = re.compile(r"[a-z][a-z0-9._:-]*[=~]")
+"""The beginning of a word that may name a part of an entity: its type, of a Kafka to come even."""
 
 
 def named(kind: str, value: object) -> Part:

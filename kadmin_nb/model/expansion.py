@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from ..errors import UsageError
-from .grammar import BRACED, STRING, Pattern, Special, argument, as_value, balanced, parted_word, text_of_value
+from .grammar import BRACED, Pattern, Special, argument, as_value, parted_word, text_of_value
 
 
 class Variables(Protocol):
@@ -29,16 +29,6 @@ Expand = Callable[[Sequence[str]], list[str]]
 _CHARACTERS = "For the characters themselves write {{ and }}, or type==name, which is the name whatever it says."
 _PART = re.compile(rf"(?P<twice>\{{\{{|\}}\}})|(?P<dollar>\$)?(?P<braced>{BRACED})|(?P<brace>[{{}}])", re.DOTALL)
 _DOLLAR = re.compile(r"\$([^\W\d]\w*)")
-_BRACKETED = rf"[(\[{{]{balanced(4)}[)\]}}]"
-_EXPRESSION = re.compile(
-    rf"(?P<value>(?:{STRING}|{_BRACKETED}|!=|[^!:'\"()\[\]{{}}])*)(?:!(?P<as>[rsa]))?(?::(?P<format>.*))?", re.DOTALL
-)
-_CONVERSIONS: dict[str | None, Callable[[object], object]] = {
-    "r": repr,
-    "s": str,
-    "a": ascii,
-    None: lambda value: value,
-}
 
 
 def expanded_words(words: Iterable[str], variables: Variables) -> list[str]:
@@ -99,18 +89,11 @@ def _expanded_part(part: re.Match[str], variables: Variables) -> str:
 
 
 def _value_of(braced: str, variables: Variables) -> object:
-    """What `{expression!r:format}` is, as in an f-string."""
-    inner = braced[1:-1]
-    parted = _EXPRESSION.fullmatch(inner)
-    if parted is None or not parted["value"].strip():
+    """What `{expression}` is. A format is the expression's own: `{f"{x:.2f}"}`."""
+    expression = braced[1:-1].strip()
+    if not expression:
         raise UsageError(f"{braced} is not an expression", hint=_CHARACTERS)
-    value = variables.value(parted["value"].strip())
-    if parted["as"] or parted["format"] is not None:
-        spec = str(expanded_value(parted["format"], variables)) if parted["format"] else ""
-        try:
-            value = format(_CONVERSIONS[parted["as"]](value), spec)
-        except (TypeError, ValueError) as exc:
-            raise UsageError(f"{braced} cannot be formatted: {exc}") from None
+    value = variables.value(expression)
     if value is None or (isinstance(value, str) and not value):
         raise UsageError(f"{braced} is empty", hint="For the default entity write <default> or pass kn.DEFAULT.")
     return value

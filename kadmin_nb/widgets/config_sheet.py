@@ -21,7 +21,7 @@ from ..frames.blocks import KEY as KEY_LOOK
 from ..frames.meanings import word
 from ..model import config_values
 from ..model.changes import DELETE, SET, Change, Edit, Refusal, Target
-from ..model.config_units import parse_config_number, stored_text, with_unit
+from ..model.config_units import refuse_other_than_number, stored_text, with_unit
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.resources import OWN_SOURCE, Resource, Source
@@ -136,7 +136,7 @@ class ConfigCell:
         if self.config.resource.type == "BROKER_LOGGER":
             return text.strip().upper()
         if self.config.type in NUMBERS:
-            parse_config_number(text.strip(), [self.config.key])  # refuses what is none
+            refuse_other_than_number(self.config.key, text)
         return stored_text(self.config.key, text)
 
     def _edit(self, op: str, value: str) -> Edit:

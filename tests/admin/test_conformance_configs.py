@@ -383,5 +383,3 @@ def test_without_copies_no_throttle_holds_any_back(broker, topic):
 def test_the_topics_are_listed(broker, topic):
     """A topic that I just made was not in the list."""
     assert topic.name in broker.topics()
-
-

@@ -53,26 +53,16 @@ def test_what_does_not_fit_is_the_brokers_to_refuse(text) -> None:
 @pytest.mark.parametrize(
     ("key", "text", "hint"),
     [
-        ("retention.ms", "7days", "Did you mean 7d (604800000)? retention.ms takes ms, s, min, h, d."),
-        ("retention.ms", "1.5 Hours", "Did you mean 1.5h (5400000)? retention.ms takes ms, s, min, h, d."),
-        (
-            "segment.bytes",
-            "1Gi",
-            "Did you mean 1GiB (1073741824)? segment.bytes takes B, kB, MB, GB, KiB, MiB, GiB, TiB.",
-        ),
+        ("retention.ms", "7days", "retention.ms takes ms, s, min, h, d."),
+        ("segment.bytes", "1Gi", "segment.bytes takes B, kB, MB, GB, KiB, MiB, GiB, TiB."),
         ("retention.ms", "7x", "retention.ms takes ms, s, min, h, d."),
-        (
-            "segment.bytes",
-            "1gb",
-            "Did you mean 1GB (1000000000)? segment.bytes takes B, kB, MB, GB, KiB, MiB, GiB, TiB.",
-        ),
         ("retention.ms", "1,5h", "Did you mean 1.5h? Decimals have a point; thousands have no comma."),
         ("retention.ms", "7d", None),
         ("retention.ms", "soon", None),
         ("max.connections", "7days", None),
     ],
 )
-def test_a_unit_that_others_write_is_answered_with_ours(key, text, hint) -> None:
+def test_a_unit_that_does_not_fit_is_answered_with_those_that_do(key, text, hint) -> None:
     """`retention.ms=7days` was *Not a number of type LONG*, and nothing said what is."""
     assert units_hint(key, text) == hint
 
@@ -82,9 +72,8 @@ def test_a_unit_that_others_write_is_answered_with_ours(key, text, hint) -> None
     [
         ("1,5MB", "Did you mean 1.5MB?"),
         ("12,5 %", "Did you mean 12.5 %?"),
-        ("1,500", "Did you mean 1.500 or 1500?"),
+        ("1,500", "Did you mean 1.500? Decimals have a point; thousands have no comma."),
         ("1,000,000", "Did you mean 1000000?"),
-        ("1,000.5MB/s", "Did you mean 1000.5MB/s?"),
         ("alice,5", "For example 5MB/s."),
         (",5", "For example 5MB/s."),
     ],
@@ -99,7 +88,7 @@ def test_a_decimal_comma_is_answered_with_a_point(text, meant) -> None:
 @given(st.sampled_from(["retention.ms", "segment.bytes"]), st.integers(0, 10**6), st.data())
 def test_any_unit_is_its_multiple(key, number, data) -> None:
     """MiB were counted as MB."""
-    unit = data.draw(st.sampled_from(sorted(units_of([key]))))
+    unit = data.draw(st.sampled_from(sorted(units_of(key))))
     assert stored_text(key, f"{number}{unit}") == str(number * (TIMES | SIZES)[unit])
 
 

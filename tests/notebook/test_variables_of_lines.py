@@ -95,7 +95,7 @@ def test_names_of_a_mapping_need_no_quotes_around_the_word(live):
     """{d['name']} staged the user that the variable `name` holds."""
     live["d"], live["name"] = {"name": "alice", "bob": "carol"}, "bob"
     live("%kquota set producer_byte_rate=1MB/s user={d['name']}")
-    live("%%kquota\nset producer_byte_rate=1MB/s user={d['name']} client-id={d['bob']:>7}")
+    live("%%kquota\nset producer_byte_rate=1MB/s user={d['name']} client-id={d['bob'].rjust(7)}")
     assert staged(live) == ["user=alice", "user=alice client-id='  carol'"]
 
 
@@ -110,7 +110,7 @@ def test_every_option_takes_a_variable(live, kafka, cluster, tmp_path):
     live["who"], live["cl"], live["many"] = "alice", cluster, ["producer_byte_rate", "consumer_byte_rate"]
     live("%kquota set producer_byte_rate=1MB/s user={who}")
     assert live("%kquota plan --reason {why} --save {f}").reason == "the fair"
-    assert live("%kquota plan --reason '{why} of {who!r}'").reason == "the fair of 'alice'"
+    assert live("%kquota plan --reason '{why} of {repr(who)}'").reason == "the fair of 'alice'"
     live("%kquota discard")
     assert live("%kplan show {f}").reason == "the fair"
     for words in ("--keys {keys}", "--keys={many}", "--cluster {c}", "--cluster {cl}", "--out answer --as {'arrow'}"):

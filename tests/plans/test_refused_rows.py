@@ -105,7 +105,7 @@ def test_byte_rates_of_a_broker_take_sizes(cluster, key):
     with pytest.raises(kn.Invalid) as refused:
         stage.plan().raise_for_errors()
     takes = "B, kB, MB, GB, KiB, MiB, GiB, TiB, each with or without /s"
-    assert refused.value.hint == f"Did you mean 100kB/s (100000)? {key} takes {takes}."
+    assert refused.value.hint == f"{key} takes {takes}."
 
 
 def test_the_second_validation_sees_keys_that_are_wrong_together(cluster, topic, tells, monkeypatch):
@@ -222,4 +222,4 @@ def test_the_units_of_a_key_are_named_where_another_was_written(cluster, topic):
     stage.set_config("retention.ms", "7days", topic=topic)
     with pytest.raises(kn.Invalid) as refused:
         stage.plan().raise_for_errors()
-    assert refused.value.hint == "Did you mean 7d (604800000)? retention.ms takes ms, s, min, h, d."
+    assert refused.value.hint == "retention.ms takes ms, s, min, h, d."

@@ -71,7 +71,7 @@ def test_a_text_is_the_edit_that_a_line_would_be(sheet: Sheet, row: str, text: s
     [
         (RETENTION, "soon", "soon is not a number"),
         (RETENTION, "1,5d", "1,5d is not a number. Did you mean 1.5d? Decimals have a point; thousands have no comma."),
-        (RETENTION, "7GB", "GB does not fit retention.ms. It takes ms, s, min, h, d."),
+        (RETENTION, "7GB", "7GB does not fit retention.ms. retention.ms takes ms, s, min, h, d."),
         (RETENTION, "1.5ms", "retention.ms cannot be 1.5ms: that is 1.5, not a whole number of ms"),
     ],
 )
