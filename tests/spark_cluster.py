@@ -53,11 +53,12 @@ class Cluster:
         """The environment of a program whose Spark this is, by `spark-defaults.conf` alone."""
         conf = self.folder / "conf"
         conf.mkdir(exist_ok=True)
-        lines = [f"spark.master {self.master}", f"spark.pyspark.python {self.python}", *_QUICK, *settings]
+        lines = [f"spark.master {self.master}", *_QUICK, *settings]
         (conf / "spark-defaults.conf").write_text("".join(f"{line}\n" for line in lines))
         return {
             **{name: value for name, value in os.environ.items() if name not in _OTHERS},
             "SPARK_CONF_DIR": str(conf),
+            "PYSPARK_PYTHON": str(self.python),
             "SPARK_SUBMIT_OPTS": submit_options(),
             "PYTHONPATH": os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")]),
         }

@@ -215,7 +215,7 @@ def bucket_usage(
     known = relational.taken(used.clients(), ("user", "client_id"), "the clients")
     column = words_of(known).column  # no client of another user and client-id can share a bucket
     near = where(known, (column("user") == limits[0].user) | (column("client_id") == limits[0].client_id))
-    sharing = _sharing(quotas, in_arrow(near, task="Spark looks for the clients"), limits)
+    sharing = _sharing(quotas, in_arrow(near), limits)
     recorded = None if snapshots is None else int(micros(snapshots["taken_at"]).max(initial=0))
     use = client_use(used.frame, limits_over_time(then, tuple(keys), snapshots), limits, recorded)
     return BucketUsage(by_key, sharing, use, history is not None)
@@ -223,7 +223,7 @@ def bucket_usage(
 
 def _recorded(history: History, cluster_id: str) -> tuple[pa.Table, pa.Table]:
     """The quotas of a cluster over time, and the snapshots that they are out of; neither names the cluster."""
-    intervals = in_arrow(history.intervals("quotas", cluster_id), task="Spark reads the history of quotas")
+    intervals = in_arrow(history.intervals("quotas", cluster_id))
     snapshots = history.snapshots(cluster_id).to_arrow()
     snapshots = snapshots.filter(pc.equal(snapshots["kind"].cast(pa.string()), "quotas"))
     times = pa.table({"cluster_id": pa.repeat("", len(snapshots)), "taken_at": snapshots["taken_at"]})
@@ -298,7 +298,6 @@ _THROTTLES = {
 """The sums of a connection that are throttles of each key."""
 
 
-_TASK = "Spark looks for the requests of a client"
 _REMOTE = re.compile(r"-(?P<ip>[^-]+):\d+-\d+(?:-\d+)?$")
 """The client's end of a connection, as the request log writes it: `10.0.0.1:9092-10.0.0.7:40312-0-5`."""
 
@@ -312,7 +311,7 @@ def addresses_of(kafka: LiveKafka, requests: Frame, client: tuple[str, str]) -> 
     is_own = (words.column("user") == client[0]) & (words.column("client_id") == client[1])
     measures: dict[str, Measure] = {"first": ("min", "time"), "last": ("max", "time"), "own": ("count_true", "is_own")}
     marked = relational.with_columns(requests, {"is_own": is_own})
-    rows = in_arrow(added_up(marked, ["broker", "connection"], measures), task=_TASK).to_pylist()
+    rows = in_arrow(added_up(marked, ["broker", "connection"], measures)).to_pylist()
     remote = {row["connection"]: place["ip"] for row in rows if (place := _REMOTE.search(row["connection"] or ""))}
     own = {remote[row["connection"]] for row in rows if row["own"] and row["connection"] in remote}
     if not own:
@@ -341,7 +340,7 @@ def throttled_seconds(requests: Frame, client: tuple[str, str]) -> dict[tuple[st
     sums: dict[str, Measure] = {name: ("sum", name) for name in kinds}
     connections = added_up(relational.with_columns(own, columns), ["broker", "connection"], sums)
     longest: dict[tuple[str, int], float] = {}
-    for row in in_arrow(connections, task=_TASK).to_pylist():
+    for row in in_arrow(connections).to_pylist():
         for key, names in _THROTTLES.items():
             lasted = sum(row[name] or 0.0 for name in names) / 1000
             longest[key, row["broker"]] = max(lasted, longest.get((key, row["broker"]), 0.0))

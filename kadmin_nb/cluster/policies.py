@@ -118,7 +118,7 @@ def _known_clients(pairs: Any) -> pa.Table | None:
         pairs = pairs.to_spark()
     if sparks.is_spark(pairs):
         schemas.require_columns("the pairs", _PAIR, pairs.columns)
-        pairs = relational.in_arrow(pairs.select(*_PAIR).distinct(), MOST_CLIENTS + 1, "Spark looks for the clients")
+        pairs = relational.in_arrow(pairs.select(*_PAIR).distinct(), MOST_CLIENTS + 1)
     clients = pairs_of(pairs).select(_PAIR).group_by(_PAIR).aggregate([])
     if len(clients) > MOST_CLIENTS:
         raise UsageError(

@@ -21,9 +21,8 @@ from ..frames import SPARK, frame_files, refuse_unknown, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
-from ..frames.engine_choice import Placed, Work
 from ..frames.given_frames import arrow_table, column_of, refuse_other_than_text
-from ..frames.lazy_answer import SparkAnswer
+from ..frames.lazy_answer import Placed, SparkAnswer, Work
 from ..frames.meanings import general_client
 from ..frames.schema_metadata import CLUSTER_ID, ENGINE, NOTES, TAKEN_AT, noted, now, stamped
 from ..hints import Hint, Option, sentence
@@ -404,7 +403,7 @@ _PAIR_COLUMNS = ("user", "client_id")
 _PAIRS = "the pairs"
 
 
-_RESOLVING = Work("resolved", "pairs", "resolved on Spark", "Spark takes the pairs")
+_RESOLVING = Work("resolved", "pairs", "resolved on Spark")
 
 
 def placed(pairs: object, engine: str | None) -> Placed:

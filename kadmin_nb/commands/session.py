@@ -168,10 +168,12 @@ class Session:
 
     @contextmanager
     def at_work(self, what: str) -> Iterator[None]:
-        """Around what Spark does: a terminal shows how far it is, and its failures are one line."""
-        from ..frames.spark import at_work
+        """Around what Spark does: a terminal shows what that is, and its failures are one line."""
+        from ..frames.spark import errors_in_one_line
 
-        with self.watch() as tell, at_work(what, tell):
+        with self.watch() as tell, errors_in_one_line():
+            if tell is not None:
+                tell(what)
             yield
 
     def refuse_out(self, name: str) -> None:
@@ -377,10 +379,10 @@ def with_progress(answer: Any, session: Session) -> Any:
     from ..frames.lazy_answer import SparkAnswer
 
     @contextmanager
-    def around(what: str) -> Iterator[None]:
+    def around() -> Iterator[None]:
         from ..usage.spark_lines import in_one_line
 
-        with session.at_work(what), in_one_line():
+        with session.at_work("Spark is working"), in_one_line():
             yield
 
     if isinstance(answer, SparkAnswer):

@@ -248,7 +248,7 @@ def sendable(quotas: Any) -> pa.Table:
     Invalid
         They are too many.
     """
-    table = in_arrow(quotas, MOST_QUOTAS + 1, "Spark reads the quotas")
+    table = in_arrow(quotas, MOST_QUOTAS + 1)
     if table.num_rows > MOST_QUOTAS:
         problem = f"more than {MOST_QUOTAS:,} quotas are too many to send to Spark's workers"
         raise Invalid(problem, hint="Take fewer clusters at a time: filter both frames by cluster_id.")

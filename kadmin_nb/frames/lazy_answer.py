@@ -1,19 +1,25 @@
-"""An answer that stays in Spark until somebody looks at it."""
+"""The engine that works on a frame, Arrow in this process or Spark: where the frame is, else by its size.
+
+An answer of Spark's stays there until somebody looks at it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from ..errors import printable
+from . import ARROW, SPARK, refuse_unknown, spark
 from .answer import Answer
 from .blocks import NOTEBOOK, ROWS, Page
+from .schema_metadata import ENGINE
 from .schemas import marked
-from .spark import at_work
+from .spark import errors_in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,8 +28,8 @@ if TYPE_CHECKING:
 
     from .blocks import Block
 
-Around = Callable[[str], AbstractContextManager[None]]
-"""A context manager around each piece of Spark's work: `frames.spark.at_work`, or one that tells how far it is."""
+Around = Callable[[], AbstractContextManager[None]]
+"""A context manager around each piece of Spark's work, such as `frames.spark.errors_in_one_line`."""
 
 
 class SparkAnswer(Answer):
@@ -35,19 +41,19 @@ class SparkAnswer(Answer):
     _is_frame = False
 
     def __init__(
-        self, frame: pyspark.sql.DataFrame, marks: Mapping[str, str] | None = None, around: Around = at_work
+        self, frame: pyspark.sql.DataFrame, marks: Mapping[str, str] | None = None, around: Around = errors_in_one_line
     ) -> None:
         self._frame, self.marks, self.around = frame, marks or {}, around
 
     @cached_property
     def _table(self) -> pa.Table:
-        with self.around("Spark reads the answer"):
+        with self.around():
             return self._marked(self._frame.toArrow())
 
     @cached_property
     def _head(self) -> pa.Table:
         """The rows to show, and one more where there are more."""
-        with self.around("Spark reads the first rows"):
+        with self.around():
             return self._marked(self._frame.limit(ROWS + 1).toArrow())
 
     def to_spark(self, spark: pyspark.sql.SparkSession | None = None) -> pyspark.sql.DataFrame:
@@ -93,8 +99,81 @@ class SparkAnswer(Answer):
         return f"rows in Spark: {', '.join(map(printable, self._frame.columns))}"
 
     def __len__(self) -> int:
-        with self.around("Spark counts the rows"):
+        with self.around():
             return self._frame.count() if "_table" not in self.__dict__ else super().__len__()
 
     def _marked(self, table: pa.Table) -> pa.Table:
         return marked(table, self.marks)
+
+
+_WAY = "kn.spark_session() first, or --engine spark, uses Spark"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A frame where its engine wants it, an Arrow table or a Spark DataFrame; and why it is that one."""
+
+    frame: pa.Table | pyspark.sql.DataFrame
+    why: str
+
+    @property
+    def is_on_spark(self) -> bool:
+        """Is it in Spark?"""
+        return spark.is_spark(self.frame)
+
+    def answered(self, frame: Any, marks: Mapping[str, str]) -> Answer:
+        """What was made of it, as an answer that says by which engine; Spark's is lazy."""
+        marks = {**marks, ENGINE: self.why}
+        return SparkAnswer(frame, marks) if self.is_on_spark else Answer(marked(frame, marks))
+
+
+@dataclass(frozen=True)
+class Work:
+    """Work on rows, for which an engine is chosen. Its words are the message's.
+
+    `stays` says why rows that are in Spark stay there; without it they are asked for, and few come to this process.
+    Spark is started for many rows if it `starts` it.
+    """
+
+    done: str
+    rows: str
+    there: str
+    stays: str = ""
+    starts: bool = False
+
+    def placed(self, frame: pa.Table | pyspark.sql.DataFrame, engine: str | None, most: int) -> Placed:
+        """The frame where the engine that is asked for wants it; else by its rows, of which Arrow takes so many.
+
+        Raises
+        ------
+        UsageError
+            There is no such engine.
+        """
+        refuse_unknown(engine)
+        if not isinstance(frame, pa.Table):
+            return self._of_spark(frame, engine, most)
+        if engine == ARROW or (engine is None and len(frame) <= most):
+            return Placed(frame, self.here(f"{len(frame):,} {self.rows}", engine))
+        session = spark.spark_session() if engine == SPARK or self.starts else spark.active_session()
+        if session is None:
+            here = f"{self.done} on Arrow, in this process: {len(frame):,} {self.rows}, and no Spark session; {_WAY}"
+            return Placed(frame, here)
+        with spark.errors_in_one_line():
+            return Placed(spark.to_spark(frame, session), self.on_spark(len(frame), engine))
+
+    def _of_spark(self, frame: pyspark.sql.DataFrame, engine: str | None, most: int) -> Placed:
+        if engine == SPARK or (engine is None and self.stays):
+            return Placed(frame, self.there + (", as asked" if engine else self.stays))
+        with spark.errors_in_one_line():
+            table = (frame if engine == ARROW else frame.limit(most + 1)).toArrow()
+        if engine == ARROW or len(table) <= most:
+            return Placed(table, self.here(f"{len(table):,} {self.rows}", engine))
+        return Placed(frame, f"{self.there}: more than {most:,} {self.rows}")
+
+    def here(self, size: str, engine: str | None) -> str:
+        """That Arrow was asked for; of what is small enough for it the name alone, which is not shown."""
+        return f"{self.done} on Arrow, in this process: {size}; as asked" if engine == ARROW else ARROW
+
+    def on_spark(self, rows: int, engine: str | None) -> str:
+        """The reason for Spark: so many rows."""
+        return f"{self.there}: {rows:,} {self.rows}{', as asked' if engine == SPARK else ''}"

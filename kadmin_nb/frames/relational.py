@@ -521,9 +521,9 @@ def equal(frame: Frame, column: str, value: str) -> Frame:
     return where(frame, words_of(frame).column(column) == value)
 
 
-def in_arrow(frame: Frame, most: int | None = None, task: str = "Spark reads the rows of a chart") -> pa.Table:
+def in_arrow(frame: Frame, most: int | None = None) -> pa.Table:
     """The rows of a frame, or the first so many, here; Spark works for it."""
     if spark.is_spark(frame):
-        with spark.at_work(task):
+        with spark.errors_in_one_line():
             return plain((frame if most is None else frame.limit(most)).toArrow())
     return frame if most is None else frame.slice(0, most)

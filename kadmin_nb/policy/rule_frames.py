@@ -181,7 +181,7 @@ class GivenFrames:
         if not sparks.is_spark(frame) or not {"complete", CLUSTER} <= {*frame.columns}:
             return
         parts = frame.where("not complete").select(CLUSTER).distinct().limit(_MOST_CLUSTERS)
-        with sparks.at_work("Spark looks for what was not read"):
+        with sparks.errors_in_one_line():
             found = sorted(parts.toArrow()[CLUSTER].to_pylist())
         yield from (f"the snapshot of cluster {cluster_id} is not complete" for cluster_id in found)
 

@@ -209,7 +209,7 @@ def _rows_of(frame: Any) -> list[Row]:
     if isinstance(frame, Answer):
         frame = frame.to_arrow()
     if sparks.is_spark(frame):
-        frame = relational.in_arrow(frame, MOST_ROWS, "Spark judges a rule")
+        frame = relational.in_arrow(frame, MOST_ROWS)
     if hasattr(frame, "to_pylist"):
         rows = frame.to_pylist()
     elif hasattr(frame, "to_dicts"):

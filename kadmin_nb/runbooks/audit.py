@@ -45,7 +45,7 @@ def unlimited(quotas: Any, clients: Any) -> Answer:
     words = relational.words_of(rows)
     free = relational.select(relational.where(rows, words.is_null(words.column("value"))), _RATE_OF_A_CLIENT)
     if sparks.is_spark(free):
-        free = relational.in_arrow(free.orderBy(*_RATE_OF_A_CLIENT), MOST, "Spark resolves the clients")
+        free = relational.in_arrow(free.orderBy(*_RATE_OF_A_CLIENT), MOST)
     return Answer(free)
 
 
@@ -74,7 +74,7 @@ def throttled(quotas: Any, usage: Any) -> Answer:
     if not sparks.is_spark(usage):
         return Answer(replayed.to_arrow().filter(field("throttled_s") > 0))
     worst = replayed.where("throttled_s > 0").orderBy("throttled_s", ascending=False).limit(MOST)
-    with sparks.at_work("Spark replays the usage"):
+    with sparks.errors_in_one_line():
         return Answer(worst.toArrow())
 
 
@@ -90,6 +90,6 @@ def utilisation(cluster: Cluster, usage: Any) -> Answer | Check:
     used = cluster.quotas.utilisation(usage, assume_default=True)
     if isinstance(used, SparkAnswer):
         frame = used.to_spark()
-        with sparks.at_work("Spark counts the utilisation"):
+        with sparks.errors_in_one_line():
             return Answer(frame.orderBy(frame["utilisation"].desc_nulls_last()).limit(MOST).toArrow())
     return Answer(used.to_arrow().sort_by([("utilisation", "descending")]).slice(0, MOST))

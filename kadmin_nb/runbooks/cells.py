@@ -71,7 +71,7 @@ def frame(where: str, cluster_id: str = "") -> Any:
     elif session is None or not _TABLE.fullmatch(where) or place.suffix in frame_files.FILES:
         raise NotFound(f"no such file: {where}", hint="A .parquet or .csv file; with a Spark session also a table.")
     else:
-        with sparks.at_work(f"Spark reads the table {where}"):
+        with sparks.errors_in_one_line():
             table = session.table(where)
             table.schema  # noqa: B018  # over Connect a table that is not there is found out here
     return relational.of_cluster(table, cluster_id) if cluster_id else table
@@ -79,7 +79,7 @@ def frame(where: str, cluster_id: str = "") -> Any:
 
 def pandas(frame: Any) -> Any:
     """The rows of a frame as pandas, words as plain strings; Spark works for a frame of its own."""
-    rows = relational.in_arrow(relational.taken(frame, (), "the frame"), task="Spark reads the rows")
+    rows = relational.in_arrow(relational.taken(frame, (), "the frame"))
     return _as_text(rows).to_pandas()
 
 
@@ -197,9 +197,7 @@ class Client:
         column = relational.words_of(table).column
         is_mine = (column("user") == (self.user or NOBODY)) & (column("client_id") == self.client_id)
         shares = reduce(or_, (_is(bucket, column) for bucket in own_buckets), is_mine)
-        return Answer(
-            relational.in_arrow(relational.where(table, shares & ~is_mine), MOST, "Spark resolves the clients")
-        )
+        return Answer(relational.in_arrow(relational.where(table, shares & ~is_mine), MOST))
 
     def named_in(self, quotas: Any) -> Answer:
         """QUOTAS that name it, by its user or by its client-id."""

@@ -33,7 +33,6 @@ GREW = 1.2
 Span = tuple[int, int]
 """Microseconds since 1970: from, until."""
 
-_TASK = "Spark adds up the use of a client"
 _ROWS = pa.schema(
     [
         *((name, types.TEXT) for name in ("user", "client_id", "key")),
@@ -293,5 +292,5 @@ def _used_while_throttled(rows: Frame, throttled: Frame) -> dict[int, dict[tuple
 
 
 def _listed(frame: Frame) -> list[Row]:
-    rows: list[Row] = in_arrow(frame, task=_TASK).to_pylist()
+    rows: list[Row] = in_arrow(frame).to_pylist()
     return rows

@@ -71,7 +71,7 @@ def coverage(usage: Any, brokers: Iterable[int] | None = None) -> Coverage:
         Not a frame, or a column is missing or of another type.
     """
     spans = added_up(_windows_of(usage), ["broker"], _ENDS)
-    return of_brokers(in_arrow(spans, task="Spark looks for the brokers"), brokers)
+    return of_brokers(in_arrow(spans), brokers)
 
 
 def of_brokers(spans: pa.Table, brokers: Iterable[int] | None = None) -> Coverage:
@@ -224,7 +224,7 @@ class LogDay:
         once = each_once(with_columns(rows, quarters), ["broker", "first", "last"])
         seen: dict[int, set[datetime]] = defaultdict(set)
         hours = [(hour, micros_of(hour), micros_of(hour + _HOUR)) for hour in self._hours()]
-        for row in in_arrow(once, task="Spark looks for hours without a request").to_pylist():
+        for row in in_arrow(once).to_pylist():
             seen[row["broker"]] |= {
                 hour for hour, since, until in hours if since < row["last"] and row["first"] < until
             }

@@ -14,9 +14,8 @@ from ..errors import UsageError
 from ..frames import SPARK, refuse_unknown, relational, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
-from ..frames.engine_choice import Placed, Work
 from ..frames.given_frames import table_of
-from ..frames.lazy_answer import SparkAnswer
+from ..frames.lazy_answer import Placed, SparkAnswer, Work
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, now
 from ..model import figures
 from ..resolution.input_columns import CLUSTER
@@ -32,9 +31,7 @@ ARROW_LOG_BYTES = 200_000_000
 ARROW_ROWS = 2_000_000
 """Rows of USAGE that this process takes."""
 
-ADDING_UP = Work(
-    "added up", "rows of usage", "on Spark", "Spark hands the usage over", ", where the usage is", starts=True
-)
+ADDING_UP = Work("added up", "rows of usage", "on Spark", ", where the usage is", starts=True)
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ class Usage(Placed):
             "first_used": ("min", "window_start"),
             "last_used": ("max", "window_end"),
         }
-        spans = relational.in_arrow(relational.added_up(self.frame, ["user"], ends), task="Spark looks for the users")
+        spans = relational.in_arrow(relational.added_up(self.frame, ["user"], ends))
         schema = pa.schema([schemas.USERS.schema.field(name) for name in ("user", "first_used", "last_used")])
         return spans.filter(pc.not_equal(spans["user"], "")).select(schema.names).cast(schema)
 

@@ -337,7 +337,7 @@ class Limits:
         stored = _of_one(stored, cluster_id)
         if not is_history and days is None:
             return cls(chosen, stored)
-        history = relational.in_arrow(stored, task="Spark reads the limits")
+        history = relational.in_arrow(stored)
         return cls(chosen, stored, limits_over_time(history, chosen, since, _ends_of(days or ALL_DAYS)))
 
     def beside(self, rows: Frame) -> Frame:
@@ -361,7 +361,7 @@ def _watched_times(watched: Any, cluster: Sequence[str]) -> Watched:
     kinds = {CLUSTER: TEXT, "broker": WHOLE, "since": TIME, "until": TIME}
     times = of_kinds(watched, kinds, WATCHED_LABEL, or_without=(CLUSTER,))
     check_clusters(names_of(times), WATCHED_LABEL, bool(cluster), USAGE_LABEL)
-    told = relational.in_arrow(times, task="Spark reads the watched times").drop_null()  # of a broker that was skipped
+    told = relational.in_arrow(times).drop_null()  # of a broker that was skipped
     spans = zip(*(told[name].cast(pa.int64()).to_pylist() for name in ("since", "until")), strict=True)
     by_broker: dict[tuple[str | None, int], list[tuple[int, int]]] = {}
     for broker, span in zip(told.to_pylist(), spans, strict=True):

@@ -70,7 +70,6 @@ _OF_CLIENT: dict[str, Measure] = {
 }
 """The use of a client: a sum is unknown where a part of it is."""
 
-_TASK = "Spark adds up"
 
 MOST = 10
 """Clients of each key that are shown."""
@@ -192,7 +191,7 @@ def near(
         raise UsageError("the rows of utilisation have a cluster_id", hint="Take one cluster, and drop the column.")
     words = words_of(rows)
     judged = where(rows, ~words.is_null(words.column("limit")) | (words.column("level") == UNKNOWN))
-    judged = in_arrow(judged, task="Spark counts the utilisation")
+    judged = in_arrow(judged)
     limited = judged.filter(judged["limit"].is_valid())
     is_full = pc.greater_equal(limited["utilisation"], percent)
     is_near = pc.or_(pc.fill_null(is_full, False), pc.fill_null(pc.greater(limited["throttle_ms"], 0), False))
@@ -233,7 +232,7 @@ def _coverage_of(rows: Frame, judged: pa.Table, brokers: Iterable[int] | None) -
     """The coverage of UTILISATION, some of whose rows are here already."""
     spans = each_once(judged, _SPAN)
     if pc.max(judged["brokers"]).as_py() != pc.count_distinct(spans["broker"]).as_py():  # no client of one has a limit
-        spans = in_arrow(each_once(rows, _SPAN), task="Spark looks for the brokers")
+        spans = in_arrow(each_once(rows, _SPAN))
     return of_brokers(spans, brokers)
 
 
@@ -387,7 +386,7 @@ def top(
     rows, cluster = measured_rows(usage)
     words, by = words_of(rows), [*cluster, "broker", "measured"]
     spans = watched_spans(rows, cluster, UNWATCHED_AFTER)
-    of_each = in_arrow(members(added_up(rows, [*by, "source"], _ENDS), spans, by), task=_TASK)
+    of_each = in_arrow(members(added_up(rows, [*by, "source"], _ENDS), spans, by))
     coverage = of_brokers(of_each, brokers)
     if time is not None:  # all that were watched were seen for all of it
         windows = math.ceil((time[1] - time[0]) / timedelta(microseconds=pc.max(of_each["length"]).as_py() or 1))
@@ -397,7 +396,7 @@ def top(
     asked = rows if keys is None else among(rows, "key", [*keys])
     parts = members(asked, select(spans, [*by, "windows"]), by)
     parts = with_columns(parts, {"mean": words.column("value") / words.number(words.column("windows"))})
-    ranked = _ranked(in_arrow(added_up(parts, ["key", "user", "client_id"], _OF_CLIENT), task=_TASK))
+    ranked = _ranked(in_arrow(added_up(parts, ["key", "user", "client_id"], _OF_CLIENT)))
     codes = np.asarray(pc.dictionary_encode(ranked["key"].cast(pa.string())).combine_chunks().indices)
     places = np.arange(len(codes)) - np.searchsorted(codes, codes)
     firsts = schemas.marked(ranked.filter(pa.array(places < most)), kadmin_metadata(usage))

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from ..errors import Invalid, KadminError, NotFound, UsageError
 from ..fleets.workers import Batches, by_value
 from ..frames.relational import TEXT, of_kinds
-from ..frames.spark import missing_package_named, spark_schema
+from ..frames.spark import errors_in_one_line, spark_schema
 from ..model.times import length_of_time
 from .container_lines import MARK
 from .log_files import LONGEST_LINE, TORN
@@ -180,16 +180,16 @@ def in_one_line() -> Iterator[None]:
     Unsupported
         A package is missing on the workers.
     """
-    try:
-        with missing_package_named():
+    with errors_in_one_line():
+        try:
             yield
-    except KadminError:
-        raise
-    except Exception as error:  # py4j's in classic mode, pyspark's over Connect
-        translated = _translated(str(error))
-        if translated is None:
+        except KadminError:
             raise
-        raise translated from None
+        except Exception as error:  # py4j's in classic mode, pyspark's over Connect
+            translated = _translated(str(error))
+            if translated is None:
+                raise
+            raise translated from None
 
 
 def _translated(text: str) -> KadminError | None:

@@ -120,13 +120,3 @@ def test_clients_of_several_clusters_are_no_clients_of_this_one(cluster, spark, 
     mixed = spark.sql("select 'there' as cluster_id, 'a' as user, 'b' as client_id")
     with pytest.raises(kn.UsageError, match="cluster_id"):
         cluster.quotas.resolve(pairs=mixed, engine=engine)
-
-
-def test_it_tells_how_far_it_is(spark):
-    """A minute of silence."""
-    heard: list[str] = []
-    with sparks.at_work("Spark sums", heard.append):
-        spark.sql("select java_method('java.lang.Thread', 'sleep', 1500L)").collect()
-    assert heard
-    assert heard[0].startswith("Spark sums: ")
-    assert heard[0].endswith(" s")

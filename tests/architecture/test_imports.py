@@ -21,7 +21,6 @@ PASSPORTS = {
         "usage",
         "frames/relational.py",
         "frames/spark.py",
-        "frames/spark_settings.py",
         "state/catalog.py",
         "sql",
     ),

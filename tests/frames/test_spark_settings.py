@@ -12,7 +12,6 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import spark as sparks
-from kadmin_nb.frames.spark_settings import Setting, spark_settings
 
 pytest.importorskip("pyspark")
 
@@ -27,83 +26,13 @@ def conf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "spark-defaults.conf"
 
 
-DEFAULTS = """# the platform team's
-spark.master            spark://one:7077
-spark.executor.memory = 4g
-spark.driver.extraJavaOptions:-Da=b \\
-    -Dc=d
-! spark.master yarn
-
-spark.empty
-"""
-
-
-def test_the_file_of_defaults_is_read_as_spark_reads_it(conf: Path) -> None:
-    """spark.master stood in spark-defaults.conf, and the job ran on two threads of its driver."""
-    conf.write_text(DEFAULTS)
-    assert spark_settings() == {
-        name: Setting(value, str(conf))
-        for name, value in {
-            "spark.master": "spark://one:7077",
-            "spark.executor.memory": "4g",
-            "spark.driver.extraJavaOptions": "-Da=b -Dc=d",
-            "spark.empty": "",
-        }.items()
-    }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "master"),
-    [
-        ("pyspark-shell", "spark://defaults:7077"),
-        ("--master yarn pyspark-shell", "yarn"),
-        ('"--master" "local[8]" "pyspark-shell"', "local[8]"),
-        ("--master=k8s://https://k8s:6443 pyspark-shell", "k8s://https://k8s:6443"),
-        ("--verbose -c spark.master=yarn --conf spark.a=b=c pyspark-shell", "yarn"),
-        ("--master yarn --conf spark.master=spark://conf:7077 pyspark-shell", "yarn"),
-        ("--properties-file {file} pyspark-shell", "spark://file:7077"),
-        ("--jars a.jar pyspark-shell --master yarn", "spark://defaults:7077"),
-    ],
-)
-def test_arguments_of_spark_submit_win(
-    conf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: str, master: str
-) -> None:
-    """`pyspark --master yarn` had opened the notebook, and its cells ran on two threads of the laptop."""
-    conf.write_text("spark.master spark://defaults:7077")
-    file = tmp_path / "team.conf"
-    file.write_text("spark.master spark://file:7077")
-    monkeypatch.setenv("MASTER", "spark://variable:7077")
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments.format(file=file))
-    assert spark_settings()["spark.master"].value == master
-
-
-def test_the_variable_counts_where_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """spark-submit took it, and we did not."""
-    monkeypatch.setenv("MASTER", "spark://variable:7077")
-    assert spark_settings() == {"spark.master": Setting("spark://variable:7077", "$MASTER")}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ("--name 'half pyspark-shell", "PYSPARK_SUBMIT_ARGS is not a line of options: No closing quotation"),
-        ("--properties-file /no/such.conf pyspark-shell", "Spark's settings cannot be read: .*/no/such.conf"),
-    ],
-)
-def test_settings_that_cannot_be_read_are_one_line(
-    monkeypatch: pytest.MonkeyPatch, arguments: str, problem: str
-) -> None:
-    """A traceback out of shlex."""
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
-    with pytest.raises(kn.UsageError, match=problem):
-        spark_settings()
-
-
 class Jars:
     """Delta's, which are not downloaded."""
 
     def __str__(self) -> str:
         return "Delta 4.4.0"
+
+    modules = (("io.delta", "delta", "4"),)
 
     def jars(self) -> tuple[Path, ...]:
         return (Path("/d.jar"),)
@@ -123,7 +52,8 @@ class Builder:
         return self
 
     def getOrCreate(self) -> Any:
-        return SimpleNamespace(version="4.2.0")
+        settings = {"spark.master": "spark://one:7077"}
+        return SimpleNamespace(version="4.2.0", conf=settings)
 
 
 @pytest.fixture
@@ -139,68 +69,46 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
     return builder.told
 
 
-def test_the_spark_that_is_named_is_taken_as_it_is(told: dict[str, str], conf: Path, capfd: Any) -> None:
-    """A job for 40 machines ran on two threads, with 4 partitions, its driver on 127.0.0.1; and nothing said so."""
-    conf.write_text("spark.master spark://one:7077")
-    kn.spark_session()
-    assert told == {"spark.master": "spark://one:7077", "spark.app.name": "kadmin_nb"}
-    assert capfd.readouterr().err == f"Spark 4.2.0 at spark://one:7077, as {conf} says\n"
-
-
-def test_where_none_is_named_ours_are_defaults(told: dict[str, str], conf: Path, capfd: Any) -> None:
-    """200 partitions were set for a large log, and it ran with 4."""
-    conf.write_text("spark.sql.shuffle.partitions 200\nspark.app.name nightly")
-    kn.spark_session()
-    ours = {name for name in sparks._SETTINGS if name != "spark.sql.shuffle.partitions"}
-    assert told["spark.master"] == "local[2]"
-    assert told.keys() == {"spark.master", *ours}
-    assert capfd.readouterr().err == ""
-
-
-def test_workers_of_a_cluster_run_their_own_python(
-    told: dict[str, str], conf: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by", ["file", "PYSPARK_SUBMIT_ARGS", "MASTER"])
+def test_the_spark_that_is_named_is_taken_as_it_is(
+    told: dict[str, str], conf: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    """The path of the laptop's Python was looked for on each worker."""
-    conf.write_text("spark.master spark://one:7077")
+    """A job for 40 machines ran on two threads, with 4 partitions, its driver on 127.0.0.1; and nothing said so."""
+    if by == "file":
+        conf.write_text("spark.master spark://one:7077")
+    else:
+        monkeypatch.setenv(by, "spark://one:7077")
     kn.spark_session()
-    assert "PYSPARK_PYTHON" not in os.environ
-    conf.write_text("spark.master spark://one:7077\nspark.pyspark.python /opt/python3.12")
+    assert told == {}
+    assert "PYSPARK_PYTHON" not in os.environ  # of the workers, which have a Python of their own
+    origin = conf if by == "file" else f"${by}"
+    assert capfd.readouterr().err == f"Spark 4.2.0 at spark://one:7077, as {origin} says\n"
+
+
+def test_where_none_is_named_it_is_a_local_one(told: dict[str, str], capfd: Any) -> None:
+    """Spark's own default has 200 partitions, and a log of thousands of lines."""
     kn.spark_session()
-    assert os.environ["PYSPARK_PYTHON"] == "/opt/python3.12"
-    monkeypatch.delenv("PYSPARK_PYTHON")
-    conf.write_text("spark.master local[8]")
-    kn.spark_session()
+    assert told == {"spark.master": "local[2]", **sparks._SETTINGS}
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert capfd.readouterr().err == ""
 
 
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ("", {"spark.driver.extraClassPath": "/d.jar", "spark.sql.extensions": DELTA}),
-        ("spark.master yarn", {"spark.jars": "/d.jar", "spark.sql.extensions": DELTA}),
-        (
-            "spark.master yarn\nspark.jars hdfs:/a.jar\nspark.sql.extensions org.Iceberg",
-            {"spark.jars": "hdfs:/a.jar,/d.jar", "spark.sql.extensions": f"org.Iceberg,{DELTA}"},
-        ),
-        (f"spark.master yarn\nspark.sql.extensions {DELTA}", {}),
-    ],
-    ids=["local", "cluster", "beside others", "there already"],
-)
-def test_delta_reaches_the_workers(
-    told: dict[str, str], conf: Path, settings: str, expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+def test_delta_is_brought_into_a_local_spark_alone(
+    told: dict[str, str], conf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The driver had Delta, and each task died of a class that was not found."""
+    """The driver had Delta, and each task of the cluster died of a class that was not found."""
     monkeypatch.setattr("pyspark.__version__", "4.2.1")
-    conf.write_text(settings)
     kn.spark_session(delta=True)
-    names = ("spark.driver.extraClassPath", "spark.jars", "spark.sql.extensions")
-    assert {name: told[name] for name in names if name in told} == expected
+    assert (told["spark.driver.extraClassPath"], told["spark.sql.extensions"]) == ("/d.jar", DELTA)
+    conf.write_text("spark.master yarn")
+    with pytest.raises(kn.errors.Unsupported, match="this Spark was started without Delta"):
+        kn.spark_session(delta=True)
 
 
-def test_a_pyspark_without_delta_is_one_line(told: dict[str, str], monkeypatch: pytest.MonkeyPatch, conf: Path) -> None:
+def test_a_pyspark_without_delta_is_one_line(told: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A JVM started, and ended in java.lang.NoSuchMethodError."""
     monkeypatch.setattr("pyspark.__version__", "4.3.0")
     with pytest.raises(kn.errors.Unsupported) as refused:
@@ -211,6 +119,3 @@ def test_a_pyspark_without_delta_is_one_line(told: dict[str, str], monkeypatch: 
         "Hint: pip install 'pyspark==4.2.*', or bring another Delta by spark-defaults.conf: spark.jars.packages,"
         " spark.sql.extensions and spark.sql.catalog.spark_catalog.",
     ]
-    conf.write_text(f"spark.sql.extensions {DELTA}")
-    kn.spark_session(delta=True)
-    assert told["spark.master"] == "local[2]"
