@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numbers
 import os
-import reprlib
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -51,11 +50,11 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-_SHOWN_COLUMNS = ("cluster_id", "entity", "level", "user", "client_id", "ip",
-                  "resource", "resource_type", "resource_name", "key")  # fmt: skip
-"""Columns whose cells a message may repeat; a cell of any other may be a secret."""
+_OF_TEXT = ("cluster_id", "entity", "level", "user", "client_id", "ip",
+            "resource", "resource_type", "resource_name", "key")  # fmt: skip
+"""Columns of names and words, in which each cell is a text."""
 
-TEXT_COLUMNS = tuple(name for name in _SHOWN_COLUMNS if name != "resource_name")
+TEXT_COLUMNS = tuple(name for name in _OF_TEXT if name != "resource_name")
 """Columns that a number is an error in; brokers have numbers for names."""
 
 _MOST_BYTES = 2**31 - 1
@@ -64,63 +63,37 @@ _MOST_BYTES = 2**31 - 1
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
 """Errors of Arrow at a cell that does not fit its column."""
 
-_BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
 _MISSING = ("nan", "NaN", "<NA>", "NaT")
-_HALF_A_PAIR = "has half a surrogate pair, which is not text"
 
 
 def table_of(frame: Any, what: str, *, mixed: Collection[str] = ()) -> pa.Table:
     """Anything with `__arrow_c_stream__` as a table; `what` is how the message calls it.
 
-    Columns that are `mixed` may hold texts beside numbers, truths and lists: then all of them are texts. Decimals,
-    as databases and Spark have them, are doubles, or in a mixed column texts with all their digits.
+    Columns that are `mixed` may hold texts beside numbers, truths and lists: then all of them are texts. Decimals, as
+    databases and Spark have them, are doubles, but in a mixed column.
 
     Raises
     ------
     UsageError
-        The first cell that is bytes, half a surrogate pair, or of another type than its column.
+        The first cell that is of another type than its column.
     """
     table = _read(frame, what, mixed)
     for place, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type):
-            table = table.set_column(place, field.name, _of_decimals(table.column(place), field.name in mixed))
-            continue
-        if (known := _without_views(field.type)) != field.type:
-            table = table.set_column(place, field.name, _in_type(table.column(place), known))
-        if _is_any(_BINARY, field.type) or (field.name in mixed and _has_objects(frame, field.name)):
-            column = _column(_given_cells(frame, table, field.name), field.name, what, field.name in mixed)
-            table = table.set_column(place, field.name, column)
+        if pa.types.is_decimal(field.type) and field.name not in mixed:
+            table = table.set_column(place, field.name, table.column(place).cast(pa.float64()))
+        elif pa.types.is_string_view(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
+        elif pa.types.is_dictionary(field.type) and pa.types.is_string_view(field.type.value_type):
+            table = table.set_column(place, field.name, _without_views(table.column(place)))
     return table
 
 
-def _of_decimals(column: pa.ChunkedArray, is_mixed: bool) -> pa.ChunkedArray:
-    if not is_mixed:
-        return column.cast(pa.float64())
-    texts = [None if cell is None else cell_text(cell) for cell in column.to_pylist()]
-    return pa.chunked_array([pa.array(texts, pa.string())])
-
-
-def _without_views(kind: pa.DataType) -> pa.DataType:
-    """The type without the texts of Polars, string views, which most of Arrow's functions do not know."""
-    if pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, _without_views(kind.value_type))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(_without_views(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _without_views(field.type)) for field in kind])
-    return kind
-
-
-def _in_type(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if not pa.types.is_dictionary(kind):
-        return column.cast(kind)
-    texts = (
-        pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(kind.value_type)) for part in column.chunks
-    )
-    return pa.chunked_array(list(texts), kind)
+def _without_views(words: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Words without the texts of Polars, string views, which most of Arrow's functions do not know."""
+    kind = pa.dictionary(words.type.index_type, pa.string())
+    parts = (pa.DictionaryArray.from_arrays(one.indices, one.dictionary.cast(pa.string())) for one in words.chunks)
+    return pa.chunked_array(list(parts), kind)
 
 
 def arrow_table(
@@ -212,23 +185,10 @@ def _fitted(column: pa.ChunkedArray, field: pa.Field, what: str) -> pa.ChunkedAr
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     if column.type in (field.type, kind) or (is_text(kind) and is_text(column.type)):
         return column
-    if pa.types.is_nested(kind):
-        return _lists_of(column, kind)
-    if is_text(column.type):
-        column = blank_as_null(column.cast(pa.string()))
-    try:
-        return _cast(column, kind)
-    except _UNFIT:
-        unfit = ((n, cell) for n, cell in enumerate(column.to_pylist(), 1) if not _takes(kind, cell))
-        number, cell = next(unfit, (0, None))
-    if not number:  # each cell fits, and the column does not
-        raise UsageError(f"{field.name} of {what} is {column.type}, not {kind}")
-    raise _at(number, field.name, what, f"is of type {type(cell).__name__}, not {kind}")
-
-
-def _lists_of(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Lists as they are; texts, as a CSV has for them, tell nothing."""
-    return pa.chunked_array([pa.nulls(len(column), kind)]) if is_text(column.type) else column
+    filled = blank_as_null(column.cast(pa.string())) if is_text(column.type) else column
+    with suppress(*_UNFIT):  # whole numbers stay what they are, and times may lose their nanoseconds
+        return filled.cast(kind, safe=pa.types.is_integer(kind))
+    raise UsageError(f"{field.name} of {what} is {column.type}, not {kind}")
 
 
 def blank_as_null(texts: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -236,22 +196,11 @@ def blank_as_null(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
 
 
-def _cast(column: Any, kind: pa.DataType) -> Any:
-    """The column in another type; whole numbers stay what they are, and times may lose their nanoseconds."""
-    return column.cast(kind, safe=pa.types.is_integer(kind))
-
-
-def _takes(kind: pa.DataType, cell: Any) -> bool:
-    try:
-        _cast(pa.array([cell]), kind)
-    except _UNFIT:
-        return False
-    return True
-
-
 def column_of(cells: Sequence[Any], name: str, what: str) -> pa.Array:
     """Cells of a column of names, as text; refused as in `table_of`."""
-    return _column(cells, name, what, is_mixed=False)
+    with suppress(*_UNFIT):
+        return pa.array(cells, pa.string())
+    raise _refusal(cells, name, what)
 
 
 def _read(frame: Any, what: str, mixed: Collection[str]) -> pa.Table:
@@ -259,12 +208,15 @@ def _read(frame: Any, what: str, mixed: Collection[str]) -> pa.Table:
         return frame
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
-    try:
+    if not has_cells(frame):
         return pa.RecordBatchReader.from_stream(frame).read_all()
-    except _UNFIT:
-        if not has_cells(frame):
-            raise
-    return _by_columns(frame, what, mixed)  # outside, as Arrow's error repeats a cell
+    if not any(_has_objects(frame[name]) for name in mixed if name in frame.columns):
+        with suppress(*_UNFIT):
+            return pa.RecordBatchReader.from_stream(frame).read_all()
+    names = [str(name) for name in frame.columns]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"two columns of {what} are called {twice}", hint="Leave one of them out.")
+    return pa.table({str(name): _of_series(frame[name], str(name), what, mixed) for name in frame.columns})
 
 
 def has_cells(frame: Any) -> bool:
@@ -272,52 +224,19 @@ def has_cells(frame: Any) -> bool:
     return hasattr(frame, "columns") and hasattr(frame, "to_dict")
 
 
-def _has_objects(frame: Any, name: str) -> bool:
+def _has_objects(series: Any) -> bool:
     """True of a column of pandas' objects: among numbers, Arrow takes True for 1."""
-    return has_cells(frame) and str(frame[name].dtype) == "object"
-
-
-def _by_columns(frame: Any, what: str, mixed: Collection[str]) -> pa.Table:
-    """A DataFrame that Arrow does not take whole."""
-    names = [str(name) for name in frame.columns]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"two columns of {what} are called {twice}", hint="Leave one of them out.")
-    arrays = (_of_series(frame[name], str(name), what, mixed) for name in frame.columns)
-    return pa.table(dict(zip(names, arrays, strict=True)))
+    return str(series.dtype) == "object"
 
 
 def _of_series(series: Any, name: str, what: str, mixed: Collection[str]) -> pa.Array:
-    try:
+    """A column of a DataFrame that Arrow does not take whole."""
+    cells, is_mixed = series.to_list(), name in mixed and _has_objects(series)
+    with suppress(*_UNFIT):
+        if is_mixed:
+            return pa.array([None if _is_missing(cell) else cell_text(cell) for cell in cells], pa.string())
         return pa.array(series, from_pandas=True)
-    except _UNFIT:
-        cells = series.to_list()
-    if name not in mixed and any(isinstance(cell, Decimal) for cell in cells):  # beside floats, or NaN among them
-        with suppress(*_UNFIT):
-            return pa.array([float(cell) if isinstance(cell, Decimal) else cell for cell in cells], from_pandas=True)
-    return _column(cells, name, what, name in mixed)
-
-
-def _given_cells(frame: Any, table: pa.Table, name: str) -> Sequence[Any]:
-    """The cells as they were given: Arrow makes bytes of texts beside bytes, and addresses of Polars' objects."""
-    cells: Sequence[Any] = frame[name].to_list() if has_cells(frame) else table[name].to_pylist()
-    return cells
-
-
-def _column(cells: Sequence[Any], name: str, what: str, is_mixed: bool) -> pa.Array:
-    """Cells as texts, where all of them are, or are `is_mixed`."""
-    texts: list[str | None] = []
-    for number, cell in enumerate(cells, 1):
-        if _is_missing(cell):
-            texts.append(None)
-        elif isinstance(cell, str) or (is_mixed and _is_plain(cell)):
-            texts.append(cell_text(cell))
-        else:
-            raise _at(number, name, what, _strange(cell, name)) if is_mixed else _refusal(cells, name, what)
-    try:
-        return pa.array(texts, pa.string())
-    except UnicodeEncodeError:
-        pass
-    raise _refusal(texts, name, what)
+    raise _refusal(cells, name, what)
 
 
 def cell_text(value: Any) -> str:
@@ -348,80 +267,25 @@ def _digits(value: Any) -> str:
         raise TypeError("int with more digits than Python writes") from None
 
 
-def _is_plain(cell: Any) -> bool:
-    try:
-        cell_text(cell)
-    except TypeError:
-        return False
-    return True
-
-
 def _is_missing(cell: Any) -> bool:
     """True of None, and of what stands for it in pandas."""
-    return (
-        cell is None
-        or (isinstance(cell, Decimal) and cell.is_nan())
-        or (not isinstance(cell, str | int | bytes) and _shown(cell) in _MISSING)
-    )
+    return cell is None or (not isinstance(cell, str | int | bytes) and str(cell) in _MISSING)
 
 
 def _refusal(cells: Iterable[Any], name: str, what: str) -> UsageError:
     """The first cell that does not fit: in a column of names no text, in another of another type than the first."""
-    first: tuple[int, type] | None = None
+    kind: type | None = str if name in _OF_TEXT else None
     for number, cell in enumerate(cells, 1):
-        if _is_missing(cell):
-            continue
-        if _is_half_a_pair(cell) or isinstance(cell, bytes) or (name in _SHOWN_COLUMNS and not isinstance(cell, str)):
-            return _at(number, name, what, _strange(cell, name), _as_text(cell, name))
-        first = first or (number, type(cell))
-        if type(cell) is not first[1] and not {type(cell), first[1]} <= {int, float}:
-            kinds = f"is of type {type(cell).__name__}, and of type {first[1].__name__} in row {first[0]}"
-            return _at(number, name, what, kinds)
-        if isinstance(cell, int) and not -(2**63) <= cell < 2**64:
-            return _at(number, name, what, "is a number of more than 64 bits")
-    return UsageError(f"{name} of {what} is of type {first[1].__name__ if first else None}, which a column cannot hold")
-
-
-def _strange(cell: Any, name: str) -> str:
-    """The fault of a cell; its content only where that cannot be a secret."""
-    if isinstance(cell, str):
-        return _HALF_A_PAIR
-    if name in _SHOWN_COLUMNS:
-        return f"is {_shown(cell)}, not text"
-    return f"is of type {type(cell).__name__}, not a text or a number"
-
-
-def _at(number: int, name: str, what: str, problem: str, hint: str | None = None) -> UsageError:
-    return UsageError(f"row {number} of {what}: {name} {problem}", hint=hint)
-
-
-def _as_text(cell: Any, name: str) -> str | None:
-    """The way to a column of texts, where a number was read from a file of them: `007` would be 7."""
-    is_number = isinstance(cell, numbers.Number) and not isinstance(cell, bool)
-    return f"Where it is read: pd.read_csv(…, dtype={{{name!r}: 'string'}})." if is_number else None
-
-
-def _shown(cell: Any) -> str:
-    try:
-        return reprlib.repr(cell)
-    except ValueError:  # a number of 5,000 digits
-        return type(cell).__name__
-
-
-def _is_half_a_pair(cell: Any) -> bool:
-    if not isinstance(cell, str):
-        return False
-    try:
-        cell.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
+        if not _is_missing(cell):
+            kind = kind or type(cell)
+            if type(cell) is not kind:
+                wanted = "text" if kind is str else kind.__name__
+                message = f"row {number} of {what}: {name} is of type {type(cell).__name__}, not {wanted}"
+                return UsageError(message, hint=f"Where it is read: pd.read_csv(…, dtype={{{name!r}: 'string'}}).")
+    return UsageError(f"{name} of {what} holds what a column cannot hold")
 
 
 def is_text(kind: pa.DataType) -> bool:
     """True of every type of texts, also in a dictionary, and of a column of nothing."""
-    return _is_any(_TEXT, kind.value_type if pa.types.is_dictionary(kind) else kind)
-
-
-def _is_any(checks: Iterable[Any], kind: pa.DataType) -> bool:
-    return any(check(kind) for check in checks)
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return any(check(values) for check in _TEXT)

@@ -103,18 +103,16 @@ def quota(**more):
 
 
 CELLS = {
-    "a number as a name": (quota(user=5), "user is 5, not text"),
-    "a fraction as a name": (quota(level="CLIENT", client_id=5.5), "client_id is 5.5, not text"),
-    "a truth as a name": (quota(user=True), "user is True, not text"),
-    "bytes as a name": (quota(user=b"x"), "user is b'x', not text"),
-    "half a pair as a name": (quota(user="\ud800"), "user has half a surrogate pair, which is not text"),
-    "a number as a key": (quota(key=5), "key is 5, not text"),
-    "a number as an entity": (quota(entity=5), "entity is 5, not text"),
+    "a number as a name": (quota(user=5), "user is of type int, not text"),
+    "a fraction as a name": (quota(level="CLIENT", client_id=5.5), "client_id is of type float, not text"),
+    "a truth as a name": (quota(user=True), "user is of type bool, not text"),
+    "a number as a key": (quota(key=5), "key is of type int, not text"),
+    "a number as an entity": (quota(entity=5), "entity is of type int, not text"),
     "a name that is not there": (quota(user=None), "user has an empty name"),
     "a truth as a value": (quota(value=True), "producer_byte_rate=true is not a number of bytes per second"),
     "a text as a value": (quota(value="x"), "producer_byte_rate=x is not a number of bytes per second"),
-    "bytes as a value": (quota(value=b"5"), "value is of type bytes, not a text or a number"),
-    "a dict as a value": (quota(value={}), "value is of type dict, not a text or a number"),
+    "bytes as a value": (quota(value=b"5"), "value is of type bytes, not float"),
+    "a dict as a value": (quota(value={}), "value is of type dict, not float"),
 }
 
 
@@ -134,11 +132,10 @@ def test_a_number_too_large_for_a_quota(stage):
 
 
 SECRETS = {
-    "bytes": (b"s3cret", "value is of type bytes, not a text or a number"),
-    "half a pair": ("s3cret\ud800", "value has half a surrogate pair, which is not text"),
-    "a dict": ({"s3cret": 1}, "value is of type dict, not a text or a number"),
-    "a list of bytes": ([b"s3cret"], "value is of type list, not a text or a number"),
-    "digits": (10**5000, "value is of type int, not a text or a number"),
+    "bytes": (b"s3cret", "value is of type bytes, not text"),
+    "a dict": ({"s3cret": 1}, "value is of type dict, not text"),
+    "a list of bytes": ([b"s3cret"], "value is of type list, not text"),
+    "digits": (10**5000, "value is of type int, not text"),
 }
 
 
@@ -156,7 +153,7 @@ def test_a_value_that_is_neither_a_text_nor_a_number(stage, value):
     """The same one by one, and in a column that Arrow has a type for."""
     with pytest.raises(kn.UsageError, match="not a text or a number"):
         stage.set_config("retention.ms", value, topic="t")
-    with pytest.raises(kn.UsageError, match=r"^row 1 of the frame: .*not a text or a number"):
+    with pytest.raises(kn.UsageError, match="^value of the frame holds what a column cannot hold"):
         stage.add(pd.DataFrame([config(value=value)]))
 
 
