@@ -17,7 +17,7 @@ from pyarrow import csv, parquet
 
 from ..errors import Invalid, UsageError
 from ..files import check, refuse_strange_format, writing
-from .given_frames import blank_as_null, plain, to_pandas
+from .given_frames import plain, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,9 @@ def _cast(texts: pa.ChunkedArray, target_type: pa.DataType, name: str) -> pa.Chu
     if target_type == texts.type:
         return texts
     try:
-        return blank_as_null(texts).cast(target_type)
+        return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts).cast(
+            target_type
+        )  # a CSV has no null
     except pa.ArrowInvalid as exc:
         raise Invalid(f"{name} is not {target_type}: {exc}") from None
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..model.config_units import plain as in_digits
@@ -164,36 +163,6 @@ def refuse_other_than_text(table: pa.Table, names: Iterable[str], what: str) -> 
         if column is None or is_text(column.type) or column.null_count == len(column):
             continue
         raise _refusal(column.to_pylist(), name, what)
-
-
-def fitted(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
-    """The table, with those columns of a schema that it has in their types; numbers become texts, but for names.
-
-    Raises
-    ------
-    UsageError
-        The first cell that its column's type does not take.
-    """
-    refuse_other_than_text(table, (name for name in schema.names if name in TEXT_COLUMNS), what)
-    for place, name in enumerate(table.column_names):
-        if name in schema.names:
-            table = table.set_column(place, name, _fitted(table.column(place), schema.field(name), what))
-    return table
-
-
-def _fitted(column: pa.ChunkedArray, field: pa.Field, what: str) -> pa.ChunkedArray:
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if column.type in (field.type, kind) or (is_text(kind) and is_text(column.type)):
-        return column
-    filled = blank_as_null(column.cast(pa.string())) if is_text(column.type) else column
-    with suppress(*_UNFIT):  # whole numbers stay what they are, and times may lose their nanoseconds
-        return filled.cast(kind, safe=pa.types.is_integer(kind))
-    raise UsageError(f"{field.name} of {what} is {column.type}, not {kind}")
-
-
-def blank_as_null(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts of numbers and times, as a CSV has them: it writes nothing for none."""
-    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
 
 
 def column_of(cells: Sequence[Any], name: str, what: str) -> pa.Array:

@@ -16,7 +16,7 @@ from ..errors import Invalid, UsageError, printable
 from . import schemas, spark
 from .answer import Tabular
 from .frame import MOMENT, WORD
-from .given_frames import arrow_table, fitted, is_text, plain, text_column
+from .given_frames import arrow_table, is_text, plain, text_column
 from .lazy_answer import SparkAnswer
 
 if TYPE_CHECKING:
@@ -83,27 +83,6 @@ def read_columns(frame: Frame, names: Sequence[str], label: str) -> Frame:
     return select(table, [*cluster_of(table), *names])
 
 
-def checked(frame: Frame, schema: pa.Schema, columns: Sequence[str], label: str) -> Frame:
-    """These columns of a frame, in the types of their schema, words as strings.
-
-    Raises
-    ------
-    UsageError
-        It is not a frame, a column is missing, or a cell is not what its column holds.
-    """
-    table = taken(frame, columns, label)
-    schemas.require_columns(label, columns, names_of(table))
-    if spark.is_spark(table):
-        kinds = spark.spark_schema(pa.schema([schema.field(name) for name in columns]))
-        return table.select(*(table[kind.name].cast(kind.dataType).alias(kind.name) for kind in kinds))
-    return _typed(fitted(plain(table.select(columns)), schema, label), schema)
-
-
-def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The types of the schema, texts as plain strings: pandas writes a column of nulls as it likes."""
-    return pa.table({name: table[name].cast(spark.plain_type(schema.field(name))) for name in table.column_names})
-
-
 class Kind(NamedTuple):
     """The types that a column may have, the one that it is given, and how a message calls it."""
 
@@ -129,6 +108,12 @@ _BY_TYPE = {WORD: TEXT, pa.string(): TEXT, pa.int32(): WHOLE, MOMENT: TIME, pa.i
 def kinds_of(schema: pa.Schema) -> dict[str, Kind]:
     """The kinds of the columns that are texts, numbers or times."""
     return {field.name: _BY_TYPE[field.type] for field in schema if field.type in _BY_TYPE}
+
+
+def checked(frame: Frame, schema: pa.Schema, columns: Sequence[str], label: str) -> Frame:
+    """These columns of a frame, in the types of their schema, words as strings; as of `of_kinds`."""
+    kinds = kinds_of(schema)
+    return of_kinds(frame, {name: kinds[name] for name in columns}, label)
 
 
 def of_kinds(frame: Frame, kinds: Mapping[str, Kind], label: str, or_without: Collection[str] = ()) -> Frame:

@@ -304,6 +304,7 @@ def _master(spark: SparkSession) -> str:
 
 
 _SAID = re.compile(r"^\[(?:USER_RAISED_EXCEPTION)\] |\s*SQLSTATE: \w+$|^An error occurred while calling .*?: ")
+_OF_SERVER = re.compile(r'StatusCode\.(\w+)\n\s*details = "(.*)"')
 _LONGEST = 400
 
 
@@ -325,7 +326,7 @@ def errors_in_one_line(failed: str = "Spark could not do it") -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
             raise
-        if missing := _MISSING_PACKAGE.search(_error_text(error)):
+        if missing := _MISSING_PACKAGE.search(str(error)):
             raise Unsupported(
                 f"the Python of Spark's workers has no {missing[1] or missing[2]}",
                 hint="Install it for that Python: spark.pyspark.python or $PYSPARK_PYTHON names it on each worker.",
@@ -338,16 +339,11 @@ _MISSING_PACKAGE = re.compile(
 )
 
 
-def _error_text(error: BaseException) -> str:
-    """A gRPC error has its words apart."""
-    if callable(details := getattr(error, "details", None)) and callable(code := getattr(error, "code", None)):
-        return f"{getattr(code(), 'name', code())}: {details()}"
-    return str(error)
-
-
 def said_by(error: BaseException) -> str:
     """The first line of a Spark error, without the stack of the JVM."""
-    text = _error_text(error).replace(".\n: ", ": ", 1)  # py4j has the call before the error
+    text = str(error).replace(".\n: ", ": ", 1)  # py4j has the call before the error
+    if of_server := _OF_SERVER.search(text):
+        return f"{of_server[1]}: {of_server[2]}"[:_LONGEST]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     error_lines = (
         [line for line in lines if line.startswith("[") or "Exception: [" in line] or lines or [type(error).__name__]

@@ -241,7 +241,7 @@ def _is_under(words: Any, one: LimitThen) -> Expression:
 def _throttles(rows: Frame, then: Sequence[LimitThen]) -> list[Throttled]:
     """The throttles under each limit that has any, in the order of the limits."""
     added = _windows(rows)
-    windows = in_arrow(added, task=_TASK)
+    windows = in_arrow(added)
     throttled = windows.filter(pc.field("throttle_ms") > 0)
     if not len(throttled):
         return []

@@ -13,7 +13,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.cluster.resolving import pairs_of
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.given_frames import fitted, table_of
+from kadmin_nb.frames.given_frames import table_of
 from kadmin_nb.plans.change_lines import frame_edits
 from kadmin_nb.plans.kinds import CONFIGS as CONFIG_KIND
 from kadmin_nb.plans.kinds import QUOTAS as QUOTA_KIND
@@ -215,18 +215,3 @@ def test_pairs_in_every_form(cluster, form):
     assert set(answer.to_arrow()["user"].to_pylist()) == set([] if form == "no rows" else ["alice"])
     tagged = pd.DataFrame({"user": ["alice"], "client_id": ["app"], "tags": [{"k": [b"x"]}]})
     assert len(cluster.quotas.resolve(pairs=tagged))
-
-
-def test_a_column_that_does_not_fit_although_each_cell_does():
-    """Numbers in runs, which Arrow does not cast: StopIteration."""
-    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([5]))
-    with pytest.raises(kn.UsageError, match=r"^value of the quotas is run_end_encoded<.*>, not double$"):
-        fitted(pa.table({"value": runs}), schemas.QUOTAS.schema, "the quotas")
-
-
-def test_an_empty_text_is_no_number():
-    """A CSV of effective quotas has nothing where a client is unlimited, and could not be drawn."""
-    assert fitted(pa.table({"value": ["5", ""]}), schemas.QUOTAS.schema, "the quotas")["value"].to_pylist() == [
-        5.0,
-        None,
-    ]

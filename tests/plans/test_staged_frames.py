@@ -153,7 +153,7 @@ def test_a_value_that_is_neither_a_text_nor_a_number(stage, value):
     """The same one by one, and in a column that Arrow has a type for."""
     with pytest.raises(kn.UsageError, match="not a text or a number"):
         stage.set_config("retention.ms", value, topic="t")
-    with pytest.raises(kn.UsageError, match="^value of the frame holds what a column cannot hold"):
+    with pytest.raises(kn.UsageError, match=r"^value of the frame holds what a column cannot hold"):
         stage.add(pd.DataFrame([config(value=value)]))
 
 

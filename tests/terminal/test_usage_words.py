@@ -292,7 +292,7 @@ def silent_server():
 @pytest.mark.parametrize("remote", ["sc://[::1", "sc://a:x", "sc://\u2100:1"], ids=ascii)
 def test_spark_remote_that_is_not_an_address(remote):
     """`ValueError: Invalid IPv6 URL`, from deep within urllib."""
-    with pytest.raises(kn.ConnectionFailed, match="no Spark Connect server at"):
+    with pytest.raises(kn.errors.ConnectionFailed, match="no Spark Connect server at"):
         _remote(None, remote)
 
 
