@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..model.changes import DELETE, SET, Edit
-from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of
-from ..model.config_units import exact_number
+from ..model.config_fallback import Synonym, behind_listener, in_unit_of
 from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.findings import NOT_KNOWN, UNKNOWN, WARNING, Coverage, Finding, Row
 from ..model.grammar import format_word, quote
@@ -37,11 +36,6 @@ BY_NATURE = frozenset(
 """Keys that differ from broker to broker without anything being wrong; for a listener (`listener.name.x.…`) too."""
 
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
-_NUMBERS = ("INT", "SHORT", "LONG", "DOUBLE")
-
-KEPT_BY_KAFKA = ("min.insync.replicas",)
-"""Kafka itself sets it for all brokers, and does not let it be reset, where it elects leaders among eligible replicas
-(KIP-966)."""
 
 
 def findings(configs: Iterable[Row], reassigning: bool | None = None) -> list[Finding]:
@@ -77,7 +71,6 @@ class _ConfigsAtOnce:
     own: Sequence[ConfigValue]
     unread: Sequence[Row]
     values: dict[str, dict[str, str | None]] = field(default_factory=dict)
-    defaults: dict[str, Synonym | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> _ConfigsAtOnce:
@@ -124,20 +117,38 @@ class _ConfigsAtOnce:
         for key in sorted(self.brokers):
             values = self._values(key)
             by_nature = (behind_listener(key) or key) in BY_NATURE or key in THROTTLES["BROKER"]  # told apart elsewhere
-            if len(set(values.values())) < 2 or by_nature:
-                continue
-            (most, count), *others = Counter(values.values()).most_common()
-            peers = [name for name, value in values.items() if value == most]
-            if others[0][1] == count:
-                first = next(iter(values))
-                message = f"{key} is {', but '.join(_phrases(values))}"
-                tied = _finding(DIFFERS, self._at(key, first, values[first]), message)
-                found = tied.with_(resource_name=", ".join(values), brokers=tuple(values), value=None)
-            else:
-                odd = [self._at(key, name, value) for name, value in values.items() if value != most]
-                found = _odd(odd, self._at(key, peers[0], most), len(peers))
-            is_certain = others[0][1] + len(self.brokers.unread) < count
-            yield found if is_certain else self._unsure(found)
+            if len(set(values.values())) > 1 and not by_nature:
+                yield self._differs(key, values)
+
+    def _differs(self, key: str, values: Mapping[str, str | None]) -> Finding:
+        """The brokers beside their peers, in one finding that names them; without a change that fixes it, where brokers
+        that could not be read may have the other value."""
+        (most, count), (_, second), *_ = Counter(values.values()).most_common()
+        unread = [name or "<default>" for name in self.brokers.unread]
+        is_certain = second + len(unread) < count
+        odd = [self._at(key, name, value) for name, value in values.items() if not is_certain or value != most]
+        brokers_of: dict[str, list[str]] = defaultdict(list)
+        for one in odd:
+            brokers_of[_value_text(one.text)].append(one.resource.name)
+        phrases = (f"{text} on broker {', '.join(names)}" for text, names in brokers_of.items())
+        message = f"{key} is {'; '.join(phrases)}"
+        if is_certain:
+            message += f"; {_value_text(most)} on {count} others"
+        elif unread:
+            message += f"; which of them most have is {NOT_KNOWN}: broker {', '.join(unread)} could not be read"
+        ways = [(one, _alike(one, most)) for one in odd if is_certain]
+        edits = [Edit(op, one.resource, key, most if op == SET else None, DIFFERS) for one, op in ways if op]
+        usual = next((config.source for config in self.brokers.of_each(key).values() if config.text == most), None)
+        evidence = {
+            "resource_name": ", ".join(one.resource.name for one in odd),
+            "brokers": tuple(one.resource.name for one in odd),
+            "value": odd[0].text if len(brokers_of) == 1 else None,
+            "source": odd[0].source if len({one.source for one in odd}) == 1 else None,
+            **({"expected": most, "expected_source": usual} if is_certain else {}),
+        }
+        fix = "\n".join(map(fixing_line, edits)) or None
+        found = Finding(DIFFERS, WARNING, message, odd[0].resource, key, evidence=evidence, fix=fix)
+        return replace(found, edit=next(iter(edits), None), further=tuple(edits[1:]))
 
     def _values(self, key: str) -> dict[str, str | None]:
         """The value in use on each broker, as far as it is known, None where it is not set; no secrets."""
@@ -154,16 +165,6 @@ class _ConfigsAtOnce:
             self.values[key] = {name: configs[name].text if name in configs else otherwise for name in names}
         return self.values[key]
 
-    def _unsure(self, finding: Finding) -> Finding:
-        """The same without a change that fixes it, where brokers that could not be read may have the other value."""
-        if not self.brokers.unread:
-            return finding
-        silent = ", ".join(name or "<default>" for name in self.brokers.unread)
-        message = f"{finding.message}; which of them most have is {NOT_KNOWN}: broker {silent} could not be read"
-        return replace(
-            finding.with_(expected=None, expected_source=None), message=message, edit=None, further=(), fix=None
-        )
-
     def _at(self, key: str, name: str, text: str | None) -> ConfigValue:
         """The value of a broker, or what stands for one that it lacks."""
         config = self.brokers.of_each(key).get(name)
@@ -174,35 +175,16 @@ class _ConfigsAtOnce:
     def _needless(self) -> Iterator[Finding]:
         for value in self.own:
             below = None if _is_throttle(value) or value.resource.is_internal else self._below(value)
-            if below is None:
-                continue
-            text, number = in_unit_of(value.key, below), exact_number(value.text)
-            is_same_number = value.type in _NUMBERS and number is not None and number == exact_number(text)
-            if value.text == text or is_same_number:
+            if below and value.text == in_unit_of(value.key, below):
                 yield _needless(value, below)
 
     def _below(self, value: ConfigValue) -> Synonym | None:
         """The value if it were not set there, as far as that is certain."""
-        if value.resource.is_default_broker:  # where all brokers agree
-            if value.key in KEPT_BY_KAFKA or self.brokers.unread:
-                return None
-            configs = self.brokers.of_each(value.key)
-            each = (configs[name].below(Source.ALL_BROKERS) if name in configs else None for name in self.brokers.names)
-            return _agreed(value.key, each)
         below = value.below(value.source or value.resource.source)
-        if value.resource.type not in ("TOPIC", "GROUP"):
+        if below is None or value.resource.type not in ("TOPIC", "GROUP"):
             return below
-        if below is None:
-            return self._from_brokers(value.key) if value.resource.type == "TOPIC" else None
         is_of_all = not self.brokers.unread and len(set(self._values(below.key).values())) < 2
         return below if is_of_all else None
-
-    def _from_brokers(self, key: str) -> Synonym | None:
-        """A topic's default out of what its brokers go by, where its own row does not tell and all say the same."""
-        if key not in self.defaults and not self.brokers.unread:
-            synonyms = (self.brokers.synonyms(name, "TOPIC", key) for name in self.brokers.names)
-            self.defaults[key] = _agreed(key, (in_effect("TOPIC", key, of_broker) for of_broker in synonyms))
-        return self.defaults.get(key)
 
     # -- what nobody could see
 
@@ -220,13 +202,6 @@ class _ConfigsAtOnce:
 def _order(finding: Finding) -> tuple[object, ...]:
     resource = cast(Resource, finding.target)
     return [*FINDINGS].index(finding.code), finding.edit is None, resource.type, resource.name, finding.key
-
-
-def _agreed(key: str, entries: Iterable[Synonym | None]) -> Synonym | None:
-    """The first, where all are there and say the same."""
-    several = list(entries)
-    texts = {in_unit_of(key, entry) if entry else None for entry in several}
-    return several[0] if len(texts) == 1 else None
 
 
 def _is_secret(value: ConfigValue) -> bool:
@@ -278,31 +253,6 @@ def fixing_line(edit: Edit) -> str:
 def _removal(value: ConfigValue) -> str | None:
     """The operation that takes a value away; none for what stands in a broker's file."""
     return None if value.source == Source.FILE else DELETE
-
-
-def _phrases(values: Mapping[str, str | None]) -> list[str]:
-    """`5 on broker 1, 2`, for each value."""
-    brokers_of: dict[str, list[str]] = defaultdict(list)
-    for name, value in values.items():
-        brokers_of[_value_text(value)].append(name)
-    return [f"{value} on broker {', '.join(names)}" for value, names in brokers_of.items()]
-
-
-def _odd(configs: Sequence[ConfigValue], usual: ConfigValue, count: int) -> Finding:
-    """Brokers beside their peers, of which so many are alike, in one finding that names them."""
-    first, values = configs[0], {config.resource.name: config.text for config in configs}
-    peers = f"broker {usual.resource.name}" if count == 1 else f"{count} others"
-    said = (
-        f"of {first.resource} is {_value_text(first.text)}" if len(values) == 1 else f"is {', '.join(_phrases(values))}"
-    )
-    message = f"{first.key} {said}, but {_value_text(usual.text)} on {peers}"
-    each = [_finding(DIFFERS, one, message, usual.text, usual.source, _alike(one, usual.text)) for one in configs]
-    edits = [one.edit for one in each if one.edit]
-    fix = "\n".join(map(fixing_line, edits)) or None
-    found = replace(each[0], edit=edits[0] if edits else None, further=tuple(edits[1:]), fix=fix)
-    alike = {name: found.evidence[name] if len({one.evidence[name] for one in each}) == 1 else None
-             for name in ("value", "source")}  # fmt: skip
-    return found.with_(resource_name=", ".join(values), brokers=tuple(values), **alike)
 
 
 def _value_text(value: str | None) -> str:

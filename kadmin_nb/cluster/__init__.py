@@ -140,7 +140,7 @@ class Cluster:
         rows = ({name: getattr(b, name) for name in schemas.BROKERS.names} for b in self.port.brokers())
         return Answer(stamped(schemas.table(schemas.BROKERS, rows), self.id))
 
-    def users(self, *, user: object = ANY, usage: object = None) -> UsersAnswer:
+    def users(self, *, user: object = ANY) -> UsersAnswer:
         """USERS: each user that has SCRAM credentials, quotas or ACLs, what it has, and orphans.
 
         If a source cannot be read, `.notes` says so and its columns are null.
@@ -149,8 +149,6 @@ class Cluster:
         ----------
         user
             A name, `kn.Pattern("team-*")` or a list of them: only these.
-        usage
-            USAGE: when each user was active. Its users are rows, too.
 
         Raises
         ------
@@ -159,7 +157,7 @@ class Cluster:
         """
         from .users import users
 
-        return users(self.port, user, usage)
+        return users(self.port, user)
 
     def new_stage(self) -> Stage:
         """A new, empty stage."""

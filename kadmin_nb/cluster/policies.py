@@ -144,6 +144,6 @@ def _of_live(kafka: LiveKafka, rules: Collection[Rule], clients: pa.Table | None
     if "users" in taken:
         from .users import users
 
-        answer = users(kafka, ANY, None)
+        answer = users(kafka, ANY)
         more["users"], more["users_unread"] = answer.to_arrow(), answer.unread
     return ClusterFrames.of(snapshot, clients, **more)

@@ -133,8 +133,7 @@ class Quotas:
             mean each user that no quota names: null in the answer. No quota of client-ids applies to a blank client-id.
         pairs
             Instead: PAIRS as a list of (user, client_id), any Arrow, pandas or polars frame, a Spark DataFrame, or the
-            path of a Parquet or CSV file. Without Spark, a pair without a user is a row at the end, with `error` and
-            `message`.
+            path of a Parquet or CSV file. A row without a user is refused.
         ip
             Instead: an address, a pattern, or a list of them; the answer is EFFECTIVE_IP.
         overridden

@@ -17,7 +17,7 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component, se
 from ..admin.wire import PATIENCE
 from ..client_configs.kafka import LiveKafka
 from ..errors import Invalid, NotFound, NotKnowable, UsageError, printable
-from ..frames import SPARK, frame_files, refuse_unknown, schemas
+from ..frames import frame_files, refuse_unknown, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
@@ -39,8 +39,6 @@ from ..resolution.rules import Effective, explain, on_host_names, stored_of
 from ..resolution.tree import tree
 
 if TYPE_CHECKING:
-    from pyarrow import dataset
-
     from ..frames.blocks import Block
 
 
@@ -187,29 +185,22 @@ def row_of(reason: Effective) -> Row:
 def of_pairs(
     kafka: LiveKafka, pairs: pa.Table, keys: Sequence[str] | None, overridden: bool, assume_default: bool, engine: str
 ) -> EffectiveAnswer:
-    """EFFECTIVE for given PAIRS: one without a user is a row at the end, with its error.
-
-    A null client-id is a client that sends none.
+    """EFFECTIVE for given PAIRS. A null client-id is a client that sends none.
 
     Raises
     ------
     UsageError
         They name clusters, as PAIRS of a fleet do: each cluster has quotas of its own.
+    Invalid
+        A user is null.
     """
     check_clusters(pairs.column_names, kernel.PAIRS, False)
+    if pairs["user"].null_count:
+        place = pc.index(pc.is_null(pairs["user"]), True).as_py() + 1
+        raise Invalid(f"user is null in row {place} of the pairs")
     client_ids = pc.fill_null(pairs["client_id"].cast(pa.string()), "")
-    pairs = pairs.set_column(pairs.column_names.index("client_id"), "client_id", client_ids)
-    is_null = pc.is_null(pairs["user"])
-    places = pc.indices_nonzero(is_null).to_pylist()
-    answer = of_clients(kafka, pairs.filter(pc.invert(is_null)), keys, overridden, assume_default, engine)
-    if not places:
-        return answer
-    table, client_ids = answer.to_arrow(), pairs["client_id"].take(places).cast(pa.string())
-    messages = [f"user is null in row {place} of the pairs, counting from 0" for place in places]
-    failed = pa.table({"client_id": client_ids, "error": ["INVALID_REQUEST"] * len(places), "message": messages})
-    nullable = pa.schema([field.with_nullable(True) for field in table.schema], table.schema.metadata)
-    whole = pa.concat_tables([table.cast(nullable), failed], promote_options="default")
-    return EffectiveAnswer(whole, answer.explanation)
+    clients = pa.table({"user": pairs["user"], "client_id": client_ids})
+    return of_clients(kafka, clients, keys, overridden, assume_default, engine)
 
 
 def of_many(
@@ -422,37 +413,15 @@ def placed(pairs: object, engine: str | None) -> Placed:
     if sparks.is_spark(pairs):
         return _of_frame(pairs, engine)
     if isinstance(pairs, str | os.PathLike):
-        return _of_file(Path(pairs), engine)
+        if not Path(pairs).exists():
+            raise NotFound(f"no such file: {pairs}")
+        return _of_frame(frame_files.read_table(Path(pairs)), engine)
     return _of_frame(pairs_of(pairs), engine)
 
 
 def _of_frame(frame: Any, engine: str | None) -> Placed:
     columns = _pair_columns(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
     return _RESOLVING.placed(frame.select(columns), engine, ARROW_PAIRS)
-
-
-def _of_file(place: Path, engine: str | None) -> Placed:
-    """A large Parquet file goes to Spark unread, where Spark can see it."""
-    if not place.exists():
-        raise NotFound(f"no such file: {place}")
-    if place.suffix != ".parquet":
-        return _of_frame(frame_files.read_table(place), engine)
-    source = _opened(place)
-    rows, session = source.count_rows(), None
-    if engine == SPARK or (engine is None and rows > ARROW_PAIRS):
-        session = sparks.spark_session() if engine == SPARK else sparks.active_session()
-    if session is None or (frame := sparks.rows_of(place, session)) is None:
-        return _of_frame(source.to_table(_pair_columns(source.schema.names)), engine)
-    return Placed(frame.select(*_pair_columns(frame.columns)), _RESOLVING.on_spark(rows, engine))
-
-
-def _opened(place: Path) -> dataset.Dataset:
-    from pyarrow import dataset
-
-    try:
-        return dataset.dataset(place, format="parquet")
-    except (pa.ArrowInvalid, OSError) as exc:
-        raise Invalid(f"{place} cannot be read: {exc}") from None
 
 
 def _pair_columns(columns: Sequence[str]) -> list[str]:

@@ -62,14 +62,12 @@ class Scram:
 
 # --- the users that anything knows ---
 
-CREDENTIALS, QUOTAS, ACLS, USAGE = "credentials", "quotas", "acls", "usage"
+CREDENTIALS, QUOTAS, ACLS = "credentials", "quotas", "acls"
 _ORPHANS = {kind: f"orphaned-{kind}" for kind in (CREDENTIALS, QUOTAS, ACLS)}
-_NO_QUOTAS = "no-quotas"
 FINDINGS = {
     _ORPHANS[CREDENTIALS]: "only a SCRAM credential names the user; brokers do not show super users",
     _ORPHANS[QUOTAS]: "only quotas name the user",
     _ORPHANS[ACLS]: "only ACLs name the user",
-    _NO_QUOTAS: "was active, and no quota names the user; a default may apply",
 }
 """The words of the column `finding`, and their meaning."""
 
@@ -103,7 +101,7 @@ class _Source:
     error: NotAuthorized | Unsupported | None = None
 
 
-def users(kafka: LiveKafka, user: object, usage: object) -> UsersAnswer:
+def users(kafka: LiveKafka, user: object) -> UsersAnswer:
     """USERS of a cluster; see `Cluster.users`."""
     sources = {
         CREDENTIALS: _read("SCRAM credentials", lambda: _credentials(kafka)),
@@ -111,10 +109,8 @@ def users(kafka: LiveKafka, user: object, usage: object) -> UsersAnswer:
         ACLS: _read("ACLs", lambda: _acls(kafka)),
     }
     errors = [source.error for source in sources.values() if source.error]
-    if len(errors) == len(sources) and usage is None:
+    if len(errors) == len(sources):
         raise errors[0]
-    if usage is not None:
-        sources[USAGE] = _usage(kafka, usage)
     fits = matcher(selector("user", user))
     names = sorted(filter(fits, {name for source in sources.values() for name in source.columns}))
     rows = []
@@ -131,8 +127,6 @@ def users(kafka: LiveKafka, user: object, usage: object) -> UsersAnswer:
 def _finding(name: str, sources: Mapping[str, _Source]) -> str | None:
     """The finding of one user, if there is one."""
     knowing = [kind for kind, source in sources.items() if name in source.columns]
-    if USAGE in knowing:
-        return None if QUOTAS in knowing or sources[QUOTAS].error else _NO_QUOTAS
     others = [source for kind, source in sources.items() if kind not in knowing]
     can_tell = any(source.columns for source in others) and not any(source.error for source in others)
     return _ORPHANS[knowing[0]] if can_tell and len(knowing) == 1 and name != _ANONYMOUS else None
@@ -186,14 +180,6 @@ def _acls(kafka: LiveKafka) -> _Source:
     notes = tuple(f"Other ACLs, {whose}: {count:,}." for whose, count in others.items() if count)
     columns = {name.removeprefix(_USER): {"acls": number} for name, number in of_users.items()}
     return _Source(columns, {"acls": 0}, notes)
-
-
-def _usage(kafka: LiveKafka, usage: object) -> _Source:
-    from ..usage.engines import Usage
-
-    rows: list[dict[str, Any]] = Usage.of(usage).of_cluster(kafka.id).users().to_pylist()
-    columns = {row.pop("user"): {"used": True, **row} for row in rows}
-    return _Source(columns, {"used": False})
 
 
 # --- all that is set on a user ---

@@ -8,9 +8,9 @@ import click
 
 from ..model.resources import WORDS, Resource
 from . import completions, options
-from .click_glue import FRAME, Objects, Verb, words
+from .click_glue import Objects, Verb, words
 from .options import Length, read_selectors
-from .session import Session, usage_frame
+from .session import Session
 
 
 @click.command(cls=Verb)
@@ -82,12 +82,11 @@ def observe(session: Session, seconds: float) -> Any:
 @click.command(cls=Verb)
 @options.reading
 @words(completions.scram_users, "[user=NAME]...")
-@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file.")
-def users(session: Session, words: tuple[str, ...], usage: Any) -> Any:
-    """List each known user: SCRAM credentials, quotas, ACLs, last use (with --usage), and orphans.
+def users(session: Session, words: tuple[str, ...]) -> Any:
+    """List each known user: SCRAM credentials, quotas, ACLs, and orphans.
 
     \b
     {here}
-    {here} user~=team-* --usage usage.parquet
+    {here} user~=team-*
     """
-    return session.cluster.users(**read_selectors(words, ("user",)), usage=usage_frame(session, usage))
+    return session.cluster.users(**read_selectors(words, ("user",)))

@@ -374,12 +374,6 @@ def _keys_of_levels(keys: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{word(level)}: {', '.join(counted)}"
 
 
-def _last_use(table: pa.Table) -> list[str]:
-    """The end of the last window that names a user; nothing where there is no usage."""
-    pairs = zip(values_of(table, "used"), values_of(table, "last_used"), strict=True)
-    return ["not in the usage" if used is False else cell(last_used) for used, last_used in pairs]
-
-
 def _windows(table: pa.Table) -> list[str]:
     """The beginning and the end of a window; the day once where it is the same."""
     pairs = zip(map(cell, values_of(table, "window_start")), map(cell, values_of(table, "window_end")), strict=True)
@@ -476,7 +470,6 @@ PARTS = {
     "check_state": Part("", ("state",), lambda table: values_of(table, "state"), SIGN),
     "seen": Part("seen", ("subject", "note"), _seen, PROSE),
     "window": Part("window", ("window_start", "window_end"), _windows),
-    "last_use": Part("last used", ("used", "last_used"), _last_use),
 }  # fmt: skip
 """The parts that are more, or other, than the column of their name."""
 

@@ -271,20 +271,16 @@ class SCRAM(Frame, key="user mechanism"):
 
 
 class USERS(Frame, key="user"):
-    """One row per user that quotas, SCRAM credentials, ACLs or USAGE name. What may not be read, does not exist or was
-    not given is null. `finding` is orphaned-quotas, orphaned-acls or orphaned-credentials where nothing else names the
-    user; no-quotas where the usage names a user that no quota names."""
+    """One row per user that quotas, SCRAM credentials or ACLs name. What may not be read, or does not exist, is null.
+    `finding` is orphaned-quotas, orphaned-acls or orphaned-credentials where nothing else names the user."""
 
-    shown = "who! mechanisms quotas_by_level! acls last_use finding!"
+    shown = "who! mechanisms quotas_by_level! acls finding!"
     nouns = "user", "users"
-    columns = "user mechanisms quotas quota_keys acls used first_used last_used finding:word?"
+    columns = "user mechanisms quotas quota_keys acls finding:word?"
     mechanisms = Field(TEXT, "of the credentials", null=True)
     quotas = Field(COUNT, "how many", null=True)
     quota_keys = Field(QUOTA_KEYS, "the keys of the quotas at each level", null=True)
     acls = Field(COUNT, "how many", null=True)
-    used = Field(FLAG, "whether the usage names it", null=True)
-    first_used = Field(MOMENT, "the beginning of its first window", null=True)
-    last_used = Field(MOMENT, "the end of its last window", null=True)
 
 
 class USER_CONFIGS(Frame):

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import UsageError
-from ..frames import SPARK, refuse_unknown, relational, schemas
+from ..frames import SPARK, refuse_unknown, relational
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.given_frames import table_of
@@ -120,17 +119,6 @@ class Usage(Placed):
     def clients(self) -> Answer:
         """PAIRS of the clients that it names."""
         return self.answered(known_clients(self.frame), {})
-
-    def users(self) -> pa.Table:
-        """Each user that it names: `user`, `first_used` and `last_used`, from the first window to the last."""
-        schemas.require_columns("the usage", ("user", "window_start", "window_end"), relational.names_of(self.frame))
-        ends: dict[str, relational.Measure] = {
-            "first_used": ("min", "window_start"),
-            "last_used": ("max", "window_end"),
-        }
-        spans = relational.in_arrow(relational.added_up(self.frame, ["user"], ends))
-        schema = pa.schema([schemas.USERS.schema.field(name) for name in ("user", "first_used", "last_used")])
-        return spans.filter(pc.not_equal(spans["user"], "")).select(schema.names).cast(schema)
 
     def utilisation(self, limits: Any, cluster_id: str, keys: Sequence[str] | None, marks: dict[str, str]) -> Answer:
         """UTILISATION beside the limits of a cluster, its QUOTAS or a history; of several clusters' usage only its own

@@ -87,7 +87,7 @@ def test_brokers_beside_their_peers_are_one_row():
     answer = answer_of(*odd[:2], read_only, *others)
     (one,) = answer.to_arrow().to_pylist()
     assert (one["resource_name"], one["value"], one["source"], one["expected"]) == ("1, 2, 3", None, None, "8")
-    assert one["message"] == "num.io.threads is 4 on broker 1, 3, 16 on broker 2, but 8 on 6 others"
+    assert one["message"] == "num.io.threads is 4 on broker 1, 3; 16 on broker 2; 8 on 6 others"
     assert one["fix"] == f"config reset {key} broker=1\nconfig reset {key} broker=2"
     assert [str(edit.resource) for edit in answer.edits()] == ["broker=1", "broker=2"]
 
@@ -118,7 +118,7 @@ def test_two_brokers_that_differ_have_no_right_one():
     rows = [row(f"broker={n}", "num.io.threads", value, STATIC) for n, value in values]
     (one,) = answer_of(*rows).to_arrow().to_pylist()
     assert (one["resource_name"], one["expected"], one["fix"]) == ("1, 2, 3, 4", None, None)
-    assert one["message"] == "num.io.threads is 8 on broker 1, 4, but 16 on broker 2, 3"
+    assert one["message"] == "num.io.threads is 8 on broker 1, 4; 16 on broker 2, 3"
 
 
 @pytest.mark.parametrize("key", [*sorted(BY_NATURE), "listener.name.internal.ssl.keystore.location"])
@@ -151,19 +151,6 @@ def test_a_topic_that_repeats_what_holds_anyway(key, value, below, finding):
     """Hundreds of topics carried overrides that changed nothing, until the cluster's default was raised."""
     wanted = [(finding, "t", key, value, TOPIC, value, f"config reset {key} topic=t")] if finding else []
     assert found(row("topic=t", key, value, TOPIC, below)) == wanted
-
-
-def test_a_default_that_brokers_keep_in_hours():
-    """Kafka names no synonym for it, so seven days set by hand were never found."""
-    topic = row("topic=t", "retention.ms", "604800000")
-    hours = [row(f"broker={n}", "log.retention.hours", "168", BUILT_IN, type="INT") for n in (1, 2)]
-    unset = row("broker=1", "log.retention.ms", None, BUILT_IN)
-    assert [one[0] for one in found(topic, *hours, unset)] == ["default"]
-    assert [one[0] for one in found(topic, row("broker=1", "log.retention.hours", "168", STATIC, type="INT"))] == [
-        "repeats"
-    ]
-    assert found(topic, hours[0] | {"value": "24"}) == []
-    assert found(topic) == []  # without the brokers nobody knows
 
 
 def test_not_where_brokers_disagree():
@@ -218,7 +205,6 @@ def test_on_the_real_broker(cluster, unique):
     wanted = {
         ("leftover", topic, REPLICAS, TOPIC),
         ("leftover", "1", RATE, BROKER),
-        ("default", topic, "retention.ms", TOPIC),
         ("default", topic, "max.message.bytes", TOPIC),
         ("repeats", topic, "min.insync.replicas", TOPIC),
     }

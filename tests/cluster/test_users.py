@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-import pyarrow as pa
-import pyarrow.parquet as parquet
 import pytest
 from confluent_kafka.admin import (
     AclBinding,
@@ -21,8 +19,8 @@ import kadmin_nb as kn
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
-from kadmin_nb.frames import schemas
 from kadmin_nb.model.connection_settings import Settings
+from kadmin_nb.model.grammar import format_word
 from tests.admin.logins import admin_client, settings_of
 from tests.hostile_names import HOSTILE
 from tests.persons import let_in
@@ -41,16 +39,6 @@ def _rows(answer: kn.Answer) -> dict[str, dict[str, object]]:
     """The rows by user; of each, what is not null."""
     rows = answer.to_arrow().to_pylist()
     return {row.pop("user"): {name: value for name, value in row.items() if value is not None} for row in rows}
-
-
-def _usage(*users: str) -> pa.Table:
-    rows = [
-        {"broker": 1, "user": user, "client_id": "app", "key": "producer_byte_rate", "value": 1.0, "source": "log"}
-        | {"window_start": AT.replace(day=day), "window_end": AT.replace(day=day, second=1)}
-        for user in users
-        for day in (20, 21)
-    ]
-    return schemas.table(schemas.USAGE, rows)
 
 
 def _apply(cluster: kn.Cluster, *lines: str) -> None:
@@ -85,22 +73,16 @@ def test_credentials_and_quotas_of_a_user_stand_in_one_row(cluster, unique, answ
 
 
 @pytest.mark.broker
-def test_a_user_that_one_source_alone_knows_is_an_orphan(cluster, unique, answer, tmp_path, monkeypatch) -> None:
+def test_a_user_that_one_source_alone_knows_is_an_orphan(cluster, unique, answer, monkeypatch) -> None:
     """Quotas of people who left the company years ago were still there, and new ones had none."""
-    left, anew, both = unique("user"), unique("user"), unique("user")
-    _apply(cluster, *(f"set producer_byte_rate=3MB/s user={user}" for user in (left, both, "ANONYMOUS")))
-    used = tmp_path / "usage.parquet"
-    parquet.write_table(_usage(anew, both), used)
-    rows = _rows(answer("users", "--usage", str(used)))
-    assert rows[left]["finding"] == "orphaned-quotas"
-    assert rows[left]["used"] is False
-    times = {"used": True, "first_used": AT, "last_used": AT.replace(day=21, second=1)}
-    assert rows[anew] == {**NOBODY_ELSE, **times, "finding": "no-quotas"}
-    assert "finding" not in rows[both]
-    assert "finding" not in rows["ANONYMOUS"]
-    text = answer("users", "--usage", str(used)).as_text()
-    assert "orphaned-quotas: only quotas name the user." in text
+    left = unique("user")
+    _apply(cluster, *(f"set producer_byte_rate=3MB/s user={user}" for user in (left, "ANONYMOUS")))
     monkeypatch.setenv("NEW", "a-password")
+    _apply(cluster, f"scram set SCRAM-SHA-512=env:NEW user={unique('other')}")
+    rows = _rows(answer("users"))
+    assert rows[left]["finding"] == "orphaned-quotas"
+    assert "finding" not in rows["ANONYMOUS"]
+    assert "orphaned-quotas: only quotas name the user." in answer("users").as_text()
     _apply(cluster, f"scram set SCRAM-SHA-512=env:NEW user={left}")
     assert "finding" not in _rows(cluster.users(user=left))[left]
     _apply(cluster, "remove producer_byte_rate user=ANONYMOUS")
@@ -109,22 +91,16 @@ def test_a_user_that_one_source_alone_knows_is_an_orphan(cluster, unique, answer
 @pytest.mark.broker
 def test_hostile_users_are_rows_like_any_other(cluster, answer) -> None:
     """A user called <script> was a hole in the page, and one called <default> was everybody."""
-    usage = _usage(*HOSTILE)
-    answered = cluster.users(usage=usage)
-    assert set(HOSTILE) <= set(_rows(answered))
-    assert "<script>" not in answered.as_html()
-    assert "\x1b" not in answered.as_text()
-    assert _rows(cluster.users(user="<default>", usage=usage))["<default>"]["finding"] == "no-quotas"
-
-
-@pytest.mark.broker
-@pytest.mark.parametrize(
-    ("frame", "complaint"), [("users", "not a frame"), (pa.table({"user": ["x"]}), "window_start")]
-)
-def test_a_usage_without_its_columns_is_refused(cluster, frame, complaint) -> None:
-    """The wrong file was read as a list of nobody."""
-    with pytest.raises(kn.UsageError, match=complaint):
-        cluster.users(usage=frame)
+    whose = [format_word("user", name) for name in HOSTILE]
+    _apply(cluster, *(f"set producer_byte_rate=3MB/s {word}" for word in whose))
+    try:
+        answered = cluster.users()
+        assert set(HOSTILE) <= set(_rows(answered))
+        assert "<script>" not in answered.as_html()
+        assert "\x1b" not in answered.as_text()
+        assert [*_rows(cluster.users(user="<default>"))] == ["<default>"]
+    finally:
+        _apply(cluster, *(f"remove producer_byte_rate {word}" for word in whose))
 
 
 @pytest.mark.secure

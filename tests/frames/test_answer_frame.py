@@ -13,9 +13,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from kadmin_nb.advice.audit_answers import ConfigFindings
 
 import kadmin_nb as kn
-from kadmin_nb.advice.audit_answers import ConfigFindings
 from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.findings import WARNING, Coverage, Finding
