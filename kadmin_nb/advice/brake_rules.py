@@ -38,17 +38,10 @@ BRAKES = {
     "quota-callback": "a custom quota callback",
     "connection-limit": "a connection limit",
     "replication-throttle": "a replication throttle",
-    "tiered-storage": "a limit of tiered storage",
 }
 """The brakes in words."""
 
-REMOTE_STORE = "remote.log.storage.system.enable"
-TIERED = ("remote.log.manager.copy.max.bytes.per.second", "remote.log.manager.fetch.max.bytes.per.second")
-CONNECTIONS = (
-    "max.connections", "max.connections.per.ip", "max.connections.per.ip.overrides", "max.connection.creation.rate",
-)  # fmt: skip
-
-BROKER_KEYS = (CALLBACK, REMOTE_STORE, *TIERED, *CONNECTIONS, *THROTTLE_RATES)
+BROKER_KEYS = (CALLBACK, *THROTTLE_RATES)
 """The configs of brokers that are judged."""
 
 NEAR = 50.0
@@ -105,32 +98,26 @@ def not_read(code: str, broker: int, key: str) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class Throttling:
-    """The throttles of a bucket that were seen, and the most that it used in a throttled window, in percent of the
-    limit of that time.
+    """The throttles of a bucket that were seen, from `since` on, and the most that it used in a throttled window, in
+    percent of its limit.
 
-    `own_ms` is the longest of the client's own requests; None where nothing tells. `is_now` is whether the limit of
-    that time is the one of now, and `then` its value if it is not; None where that is not known, as without a history.
-    `grew`: more was used later, without a throttle. `same_limit` is whether the limit never changed.
+    `own_ms` is the longest of the client's own requests; None where nothing tells. `grew`: more was used later, without
+    a throttle. `used` has what each user and client-id used in throttled windows, `share` of all of them is throttled.
     """
 
     longest_ms: float
-    share: float | None
     since: datetime | None
     utilisation: float | None
     has_unknown: bool
-    until: datetime | None = None
     own_ms: float | None = None
-    is_now: bool | None = None
-    then: float | None = None
     grew: bool = False
-    same_limit: bool | None = None
+    used: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    share: float | None = None
 
     def is_near(self, key: str) -> bool:
         """True if the limit of now can have throttled that much."""
-        if self.is_now is False:
-            return False
         is_used = (self.utilisation or 0.0) >= (NEAR_REQUESTS if key == REQUESTS else NEAR)
-        return (self.is_now is True or not self.grew) and (self.has_unknown or is_used)
+        return not self.grew and (self.has_unknown or is_used)
 
     def __str__(self) -> str:
         share = "" if self.share is None else f", in {figures.share(self.share)} of the windows"
@@ -155,10 +142,9 @@ class ClientFacts:
     """What was read about one client. `limits` are its own.
 
     `coverage` is how much of the whole the usage is, its `rows` those of the client, None without usage; `is_measured`:
-    brokers measured its buckets, and no row names it. `loads` has what each user and client-id used of a key in the
-    windows in which the bucket was throttled, `request_use` the most of its request_percentage that was used. `unread`
-    are the brokers that serve, and whose configs could not be read. `throttled_s` is for how many seconds a connection
-    of the client was throttled, by key and broker: the one that was longest.
+    brokers measured its buckets, and no row names it. `request_use` is the most of its request_percentage that was
+    used. `unread` are the brokers that serve, and whose configs could not be read. `throttled_s` is for how many
+    seconds a connection of the client was throttled, by key and broker: the one that was longest.
     """
 
     limits: Sequence[Effective]
@@ -167,7 +153,6 @@ class ClientFacts:
     configs: Sequence[ConfigValue] = ()
     throttles: Mapping[str, Throttling] = field(default_factory=dict)
     sharing: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
-    loads: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
     unread: Collection[int] = ()
     coverage: Coverage = field(default_factory=Coverage)
     is_measured: bool = False
@@ -240,7 +225,7 @@ def _quotas(facts: ClientFacts) -> Iterator[Finding]:
     for key, seen in facts.throttles.items():
         if key in limited and seen.is_near(key):
             throttling.append(key)
-        elif are_requests_near and seen.is_now is not False:
+        elif are_requests_near:
             throttling.append(REQUESTS)
         else:
             unexplained.append(key)
@@ -249,21 +234,14 @@ def _quotas(facts: ClientFacts) -> Iterator[Finding]:
 
 
 def _earlier(facts: ClientFacts, limit: Effective) -> Finding:
-    """A throttle that no limit of now explains: an earlier one did, or that is not known."""
-    seen, key = facts.throttles[limit.key], limit.key
-    culprit = limit.entity or closest(limit)
+    """A throttle that no limit of now explains: an earlier one may have."""
+    seen = facts.throttles[limit.key]
     now = "it is unlimited" if limit.value is None else f"{_limit_text(limit)} applies"
-    if seen.is_now is False:
-        then = "" if seen.then is None else f" of {readable(key, seen.then)}"
-        until = "" if seen.until is None else f", last at {figures.utc(seen.until)}"
-        message = f"the {key}{then} of that time throttled it{until}, and {now} since; {seen}"
-        return _as_seen(brake("earlier-limit", culprit, key, message, state=STANDS), facts, seen)
     grew = ", and more was used later without a throttle" if seen.grew else ""
     most = "" if seen.utilisation is None else f", and at most {figures.percent(seen.utilisation)} of it was used then"
-    why = "the history has the same limit at that time" if seen.is_now else "the limit may have been another then"
-    missing = f"{now}{most}{grew}: {why}; {seen}"
-    fix = facts.ask("--for 1min" if seen.is_now else "--usage NAME --history WHERE")
-    return _as_seen(not_known("earlier-limit", culprit, key, missing, fix), facts, seen)
+    missing = f"{now}{most}{grew}: the limit may have been another then; {seen}"
+    culprit, fix = limit.entity or closest(limit), facts.ask("--for 1min")
+    return _as_seen(not_known("earlier-limit", culprit, limit.key, missing, fix), facts, seen)
 
 
 def _of_limit(facts: ClientFacts, limit: Effective) -> Finding:
@@ -279,7 +257,7 @@ def _of_limit(facts: ClientFacts, limit: Effective) -> Finding:
 
 def _as_seen(found: Finding, facts: ClientFacts, seen: Throttling) -> Finding:
     """The finding with the throttles that it is of, and how much of the whole was read."""
-    found = replace(found, coverage=replace(facts.coverage, same_limit=seen.same_limit))
+    found = replace(found, coverage=facts.coverage)
     return found.with_(throttle_ms=seen.longest_ms, share_throttled=seen.share, since=seen.since)
 
 
@@ -296,7 +274,7 @@ def _noisy_neighbour(facts: ClientFacts, limit: Effective) -> Finding | None:
         )
         ask = facts.ask("--usage NAME, with the usage of all brokers")
         return not_known("shared-bucket", _entity(limit), limit.key, missing, ask)
-    used = facts.loads.get(limit.key, {})
+    used = facts.throttles[limit.key].used if limit.key in facts.throttles else {}
     noisy = max(others, key=lambda pair: used.get(pair, 0.0), default=facts.client)
     if used.get(noisy, 0.0) <= used.get(facts.client, 0.0):
         return None
@@ -368,10 +346,7 @@ class ConfigFacts:
 
 def of_topic(topic: Resource, facts: ConfigFacts) -> list[Finding]:
     """The brakes of a topic; what bites comes first."""
-    is_tiered = any(value.key == "remote.storage.enable" and value.text == "true" for value in facts.configs)
-    unread = (not_read("tiered-storage", broker, TIERED[0]) for broker in sorted(facts.unread))
-    tiered = (*_tiered(facts), *unread) if is_tiered else ()
-    found = (*_throttled_replicas(topic, facts), *tiered)
+    found = _throttled_replicas(topic, facts)
     return in_order(replace(one, coverage=facts.coverage) for one in found)
 
 
@@ -383,9 +358,7 @@ def of_broker(facts: ConfigFacts) -> list[Finding]:
         because = "" if value.key == BETWEEN_DISKS else _REASSIGNING[facts.reassigning]
         message = f"{what} get {_rate(value)} at most{because}"
         rates.append(_config_brake("replication-throttle", value, message, MAY_BITE))
-    bounds = [_config_brake("connection-limit", value, f"{value.key} is {value.text}", MAY_BITE)
-              for value in facts.own(*CONNECTIONS)]  # fmt: skip
-    return in_order([*callbacks(facts.configs), *rates, *_tiered(facts), *bounds])
+    return in_order([*callbacks(facts.configs), *rates])
 
 
 def _throttled_replicas(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
@@ -439,15 +412,6 @@ _REASSIGNING = {
     False: ", and no reassignment is running",
     None: "; whether a reassignment is running is not known",
 }
-
-
-def _tiered(facts: ConfigFacts) -> Iterator[Finding]:
-    is_on = any(value.key == REMOTE_STORE and value.text == "true" for value in facts.configs)
-    off = "" if is_on else f"; nothing is tiered here, as {REMOTE_STORE} is false"
-    for value in facts.own(*TIERED):
-        way = "copied to" if value.key == TIERED[0] else "fetched from"
-        message = f"{_rate(value)} at most are {way} the remote store{off}"
-        yield _config_brake("tiered-storage", value, message, MAY_BITE if is_on else STANDS)
 
 
 def _config_brake(code: str, value: ConfigValue, message: str, state: str) -> Finding:

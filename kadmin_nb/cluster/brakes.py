@@ -11,12 +11,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..admin.ports import SPECIFIED, Component
 from ..admin.wire import PATIENCE
 from ..advice import brake_rules as rules
-from ..advice.brake_rules import BITES, BROKER_KEYS, STANDS, Address, ClientFacts, ConfigFacts, Throttling
+from ..advice.brake_rules import BITES, BROKER_KEYS, STANDS, Address, ClientFacts, ConfigFacts
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound, printable
 from ..frames import relational, schemas
@@ -35,16 +34,14 @@ from ..model.resources import THROTTLES, Partition, Resource
 from ..resolution import kernel
 from ..resolution.rules import Effective, resolve_ip, stored_of
 from ..usage.arithmetic import throttle_conditions
-from ..usage.bucket_figures import micros
 from ..usage.client_use import ClientUse, client_use
 from ..usage.engines import Usage
-from ..usage.limits_over_time import UNKNOWN, limits_over_time
 from .audits import is_reassigning
 from .observation import Observed, notes_left_on
 from .resolving import broker_rows, unread, values_of
 
 if TYPE_CHECKING:
-    from ..state import History
+    pass
 
 NOTHING = "nothing found that slows {}"
 
@@ -125,7 +122,7 @@ def cause(whose: str, found: Finding, named: str = "") -> str:
 def of_config(kafka: LiveKafka, resource: Resource) -> BrakesAnswer:
     """The brakes of a topic or a broker; see `Configs.why`."""
     is_topic = resource.type == "TOPIC"
-    table = kafka.configs.describe([resource], _TOPIC_KEYS if is_topic else BROKER_KEYS, timeout=PATIENCE)
+    table = kafka.configs.describe([resource], [*THROTTLES["TOPIC"]] if is_topic else BROKER_KEYS, timeout=PATIENCE)
     values = [ConfigValue.of(row) for row in Answer(table).raise_for_errors()]  # it has to be there
     facts, notes = ConfigFacts(values, reassigning=is_reassigning(kafka)), list[str]()
     if is_topic:
@@ -140,9 +137,6 @@ def of_config(kafka: LiveKafka, resource: Resource) -> BrakesAnswer:
         notes = [*missing.values(), *filter(None, [why_not])]
     found = rules.of_topic(resource, facts) if is_topic else rules.of_broker(facts)
     return BrakesAnswer(str(resource), found, kafka.id, [*notes, *notes_left_on(kafka)])
-
-
-_TOPIC_KEYS = [*THROTTLES["TOPIC"], "remote.storage.enable"]
 
 
 def _partitions(kafka: LiveKafka, topic: Resource) -> tuple[list[Partition] | None, str]:
@@ -165,14 +159,12 @@ _BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
 class BucketUsage:
     """The use of the buckets of a client, by quota key: UTILISATION's rows, and who shares them.
 
-    `use` is the client's own, each window by the limit of its time; `has_history` says whether these limits were
-    recorded, or are those of now.
+    `use` is the client's own.
     """
 
     utilisation: Mapping[str, list[Row]]
     sharing: dict[str, list[tuple[str, str]]]
     use: ClientUse
-    has_history: bool
 
     def columns(self, key: str) -> dict[str, Any]:
         """WHY's columns of one key."""
@@ -194,40 +186,17 @@ class BucketUsage:
         }
 
 
-def bucket_usage(
-    kafka: LiveKafka, usage: object, limits: Sequence[Effective], history: History | None = None
-) -> BucketUsage:
-    """The use of the buckets that one client draws from.
-
-    Parameters
-    ----------
-    usage
-        USAGE, in Spark or as anything with `__arrow_c_stream__`.
-    limits
-        The limits of the client, a key each.
-    history
-        The limits of the time of the usage; default: those of now, as if they had always been the same.
-    """
+def bucket_usage(kafka: LiveKafka, usage: object, limits: Sequence[Effective]) -> BucketUsage:
+    """The use of the buckets that one client draws from, whose limits these are, a key each; of USAGE, in Spark or as
+    anything with `__arrow_c_stream__`."""
     used, quotas, keys = Usage.of(usage).of_cluster(kafka.id), kafka.quotas.describe(), [limit.key for limit in limits]
-    then, snapshots = (quotas, None) if history is None else _recorded(history, kafka.id)
-    rows: list[Row] = used.utilisation(then, kafka.id, keys, {}).to_arrow().to_pylist()
+    rows: list[Row] = used.utilisation(quotas, kafka.id, keys, {}).to_arrow().to_pylist()
     by_key = {limit.key: [row for row in rows if _is_of(row, limit)] for limit in limits}
     known = relational.taken(used.clients(), ("user", "client_id"), "the clients")
     column = words_of(known).column  # no client of another user and client-id can share a bucket
     near = where(known, (column("user") == limits[0].user) | (column("client_id") == limits[0].client_id))
-    sharing = _sharing(quotas, in_arrow(near), limits)
-    recorded = None if snapshots is None else int(micros(snapshots["taken_at"]).max(initial=0))
-    use = client_use(used.frame, limits_over_time(then, tuple(keys), snapshots), limits, recorded)
-    return BucketUsage(by_key, sharing, use, history is not None)
-
-
-def _recorded(history: History, cluster_id: str) -> tuple[pa.Table, pa.Table]:
-    """The quotas of a cluster over time, and the snapshots that they are out of; neither names the cluster."""
-    intervals = in_arrow(history.intervals("quotas", cluster_id))
-    snapshots = history.snapshots(cluster_id).to_arrow()
-    snapshots = snapshots.filter(pc.equal(snapshots["kind"].cast(pa.string()), "quotas"))
-    times = pa.table({"cluster_id": pa.repeat("", len(snapshots)), "taken_at": snapshots["taken_at"]})
-    return intervals.drop_columns(["cluster_id"]), times
+    sharing = _sharing(quotas, in_arrow(near, task="Spark looks for the clients"), limits)
+    return BucketUsage(by_key, sharing, client_use(used.frame, quotas, limits))
 
 
 def _is_of(row: Row, limit: Effective) -> bool:
@@ -260,35 +229,18 @@ def with_usage(facts: ClientFacts, used: BucketUsage, brokers: Iterable[int], ob
         The brokers and the time that were observed, whether or not a client asked for anything.
     """
     use = used.use
-    since, until = (observed.since, observed.until) if observed else use.times
+    since, until = (observed.since, observed.until) if observed else (use.since, use.until)
     seen = use.brokers | (observed.brokers if observed else frozenset())
-    last = {key: one for limit in facts.limits if (one := use.throttled_last(key := limit.key))}
+    shares = {key: used.columns(key).get("share_throttled") for key in use.throttled}
     return replace(
         facts,
         coverage=Coverage(seen, frozenset(brokers), since, until, use.rows),
         is_measured=use.is_measured,
         request_use=used.columns("request_percentage").get("utilisation"),
-        throttles={limit.key: _throttling(used, limit) for limit in facts.limits if limit.key in last},
+        throttles={key: replace(one, share=shares[key]) for key, one in use.throttled.items()},
         sharing=used.sharing,
-        loads={key: one.used for key, one in last.items()},
     )
 
-
-def _throttling(used: BucketUsage, limit: Effective) -> Throttling:
-    """The throttles under the last limit of a key that has any."""
-    last, then = used.use.throttled_last(limit.key), used.use.limits_of(limit.key)
-    assert last is not None
-    is_that_of_now = last.limit.is_that_of(limit)
-    is_known = used.has_history and UNKNOWN not in [one.level for one in then]
-    seen: dict[str, Any] = {name: getattr(last, name) for name in _SEEN}
-    share = used.columns(limit.key).get("share_throttled") if is_that_of_now else None
-    is_now = is_that_of_now if used.has_history and last.limit.level != UNKNOWN else None
-    same_limit = len(then) == 1 if is_known else None
-    return Throttling(**seen, share=share, is_now=is_now, then=last.limit.value, same_limit=same_limit)
-
-
-_SEEN = ("longest_ms", "own_ms", "since", "until", "utilisation", "has_unknown", "grew")
-"""What a throttle's finding has as the usage has it."""
 
 _THROTTLES = {
     "producer_byte_rate": ("produce_ms",),

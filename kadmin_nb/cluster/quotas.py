@@ -172,7 +172,6 @@ class Quotas:
         keys: Sequence[str] | None = None,
         usage: object = None,
         to: tuple[str, float] | None = None,
-        history: History | None = None,
     ) -> WhyAnswer:
         """WHY: what slows one client, its limits, who shares them, how much of them is used, and what would lift them.
 
@@ -191,9 +190,6 @@ class Quotas:
             throttled, and which known clients share it. REQUESTS add for how long.
         to
             A key and the limit that you want for it; default: changes that would double any limit.
-        history
-            `kn.open_history(where)`: each window of the usage is judged by the limit of its own time. Without it, a
-            throttle that the limit of now does not explain is *not known*.
 
         Raises
         ------
@@ -205,7 +201,7 @@ class Quotas:
         self._refuse_unknown(keys)
         cluster = self._cluster()
         stage = None if cluster is None else cluster.stage
-        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, history=history, stage=stage)
+        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, stage=stage)
 
     def audit(
         self, clients: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False

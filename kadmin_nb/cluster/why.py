@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from ..frames.blocks import Block
     from ..model.changes import Edit
     from ..plans.stage import Stage
-    from ..state import History
 
 SHOWN = 5
 """Clients of a bucket that are named."""
@@ -328,7 +327,6 @@ def why(
     keys: Sequence[str] | None,
     usage: object,
     to: tuple[str, float] | None,
-    history: History | None = None,
     stage: Stage | None = None,
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
@@ -347,7 +345,7 @@ def why(
     unobserved = notes_of(usage) if isinstance(usage, pa.Table) else ()
     observed = Observed.of(usage)
     requests, usage = requests_and_usage(usage)
-    used = None if usage is None else brakes.bucket_usage(kafka, usage, explanation, history)
+    used = None if usage is None else brakes.bucket_usage(kafka, usage, explanation)
     missing = resolving.unread(registered, rows)
     unread = {broker.id for broker in serving} & {*missing}
     facts = ClientFacts(explanation, stored, len(serving), resolving.values_of(rows), unread=unread)

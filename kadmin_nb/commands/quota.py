@@ -18,7 +18,6 @@ from .chart import chart
 from .click_glue import FRAME, Verbs, words
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
-from .state_verbs import history_at
 from .usage import near, top, usage
 
 TO_READ = "[TYPE=NAME]..."
@@ -107,7 +106,6 @@ def resolve(
 @options.keys(completions.quota_keys)
 @click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file.")
 @click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe the brokers for this long first.")
-@click.option("--history", "where", metavar="WHERE", help="Judge the usage by the limits of its time, by this history.")
 @click.option("--to", metavar="KEY=VALUE", help="The limit you want, such as producer_byte_rate=20MB/s.")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage number N of the changes that would lift it.")
 @click.option("--all", "is_whole", is_flag=True, help="Also the other ways to raise a limit, and the other brakes.")
@@ -117,7 +115,6 @@ def why(
     keys: tuple[str, ...],
     usage: Any,
     seconds: float | None,
-    where: str | None,
     to: str | None,
     number: int | None,
     is_whole: bool,
@@ -131,7 +128,6 @@ def why(
     {here} user=alice client-id=app
     {here} user=alice client-id=app --for 20s
     {here} user=alice client-id=app --usage usage.parquet
-    {here} user=alice client-id=app --usage usage.parquet --history lake/kafka
     {here} user=alice client-id=app --to producer_byte_rate=20MB/s --stage 1
     """
     options.refuse_together({"--for": seconds is not None, "--usage": usage is not None})
@@ -147,7 +143,6 @@ def why(
         keys=options.keys_of(keys),
         usage=used,
         to=None if key is None else (key, parse_value(key, value)),
-        history=history_at(where),
     )
     answer = answer.whole() if is_whole else answer
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())

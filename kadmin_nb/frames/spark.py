@@ -284,15 +284,6 @@ def plain_type(field: pa.Field) -> pa.DataType:
     return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
 
 
-def rows_of(place: Path, spark: SparkSession) -> DataFrame | None:
-    """A Parquet file or folder, read by Spark; None where Spark does not see it, being on other machines."""
-    if databricks.is_here():
-        return spark.read.parquet(str(place)) if place.is_relative_to(databricks.VOLUMES) else None
-    if not _master(spark).startswith("local"):
-        return None
-    return spark.read.parquet(place.absolute().as_uri())
-
-
 def _master(spark: SparkSession) -> str:
     """Empty where Spark does not say: serverless compute refuses to, default or not."""
     from pyspark.errors import PySparkException

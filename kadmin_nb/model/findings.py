@@ -38,12 +38,12 @@ class Coverage:
 
     `seen` and `brokers` are the ids of the brokers that have rows and of all brokers of the cluster; `in_part` are
     those that have rows of a part of the time alone. `rows` counts the rows of what the finding is about, from `since`
-    to `until`. `same_limit` is whether its limit was the same in all that time.
+    to `until`.
 
     Examples
     --------
-    >>> print(Coverage(frozenset({1, 2}), frozenset({1, 2, 3}), rows=42, same_limit=False))
-    2 of 3 brokers (none of broker 3), 42 rows, the limit changed meanwhile
+    >>> print(Coverage(frozenset({1, 2}), frozenset({1, 2, 3}), rows=42))
+    2 of 3 brokers (none of broker 3), 42 rows
     """
 
     seen: frozenset[int] | None = None
@@ -51,7 +51,6 @@ class Coverage:
     since: datetime | None = None
     until: datetime | None = None
     rows: int | None = None
-    same_limit: bool | None = None
     in_part: frozenset[int] = frozenset()
 
     @property
@@ -86,7 +85,7 @@ class Coverage:
         return f"{figures.utc(self.since)} to {figures.utc(self.until)[11 if is_same_day else 0 :]}"
 
     def __str__(self) -> str:
-        """In a phrase: `3 of 3 brokers, 2026-11-21 10:00:00Z to 10:15:00Z, 42 rows, the same limit`."""
+        """In a phrase: `3 of 3 brokers, 2026-11-21 10:00:00Z to 10:15:00Z, 42 rows`."""
         return ", ".join(self._parts())
 
     def _parts(self) -> Iterator[str]:
@@ -102,8 +101,6 @@ class Coverage:
             yield self.span
         if self.rows is not None:
             yield f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
-        if self.same_limit is not None:
-            yield "the same limit" if self.same_limit else "the limit changed meanwhile"
 
 
 def row_words(key: str, target: Configurable | str) -> str:

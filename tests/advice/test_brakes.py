@@ -8,7 +8,6 @@ import pytest
 
 from kadmin_nb.advice.brake_rules import (
     BITES,
-    MAY_BITE,
     STANDS,
     ClientFacts,
     ConfigFacts,
@@ -37,7 +36,7 @@ def client(*quotas: tuple[Entity, str, float], **facts: object) -> ClientFacts:
 
 
 def throttled(utilisation: float | None, has_unknown: bool = False) -> Throttling:
-    return Throttling(700.0, 0.5, None, utilisation, has_unknown)
+    return Throttling(700.0, None, utilisation, has_unknown, share=0.5)
 
 
 def told(found: list[Finding]) -> list[tuple[str, str, str, str | None]]:
@@ -70,27 +69,18 @@ def test_a_throttle_that_no_stored_quota_explains_is_not_known() -> None:
     (found,) = of_client(client(throttles={"producer_byte_rate": throttled(None)}))
     assert (found.code, found.edit, found.fix) == (
         *("earlier-limit", None),
-        "quota why user=alice client-id=app --usage NAME --history WHERE",
+        "quota why user=alice client-id=app --for 1min",
     )
     assert found.message.startswith("not known: it is unlimited: the limit may have been another then; throttled for")
 
 
-def test_a_throttle_of_an_earlier_limit_is_over() -> None:
-    """It was raised a week ago, and the answer was to raise it."""
-    seen = replace(throttled(99.0), is_now=False, then=1e6, same_limit=False)
-    (found,) = of_client(client((ALICE, "producer_byte_rate", 5e6), throttles={"producer_byte_rate": seen}))
-    assert (found.code, found.evidence["state"], found.edit) == ("earlier-limit", STANDS, None)
-    assert "the producer_byte_rate of 1 MB/s of that time throttled it" in found.message
-    assert str(found.coverage) == "the limit changed meanwhile"
-
-
 def test_a_neighbour_that_used_less_is_not_blamed() -> None:
     """The small job was stopped for the sins of the large one."""
-    loads = {"producer_byte_rate": {("alice", "app"): 9e6, ("alice", "small"): 1e5}}
+    used = {("alice", "app"): 9e6, ("alice", "small"): 1e5}
     sharing = {"producer_byte_rate": [("alice", "app"), ("alice", "small")]}
-    seen = {"producer_byte_rate": throttled(99.0)}
+    seen = {"producer_byte_rate": replace(throttled(99.0), used=used)}
     quota = ALICE, "producer_byte_rate", 1e6
-    facts = client(quota, throttles=seen, sharing=sharing, loads=loads)
+    facts = client(quota, throttles=seen, sharing=sharing)
     assert told(of_client(facts)) == [
         ("client-quota", "user=alice", BITES, "quota set producer_byte_rate=2MB/s user=alice client-id=app")
     ]
@@ -119,21 +109,8 @@ def test_a_throttle_slows_only_replicas_that_are_behind(configs, partitions, sta
     assert words in found.message
 
 
-def test_a_limit_of_tiered_storage_counts_where_something_is_tiered() -> None:
-    """The brake was there, and so was the remote store."""
-    limit = ConfigValue(BROKER, "remote.log.manager.fetch.max.bytes.per.second", "1000000", Source.ALL_BROKERS)
-    is_on = ConfigValue(BROKER, "remote.log.storage.system.enable", "true", Source.FILE)
-    reset = "config reset remote.log.manager.fetch.max.bytes.per.second broker=<default>"
-    assert told(of_broker(ConfigFacts([limit]))) == [("tiered-storage", "broker=<default>", STANDS, reset)]
-    assert told(of_broker(ConfigFacts([limit, is_on]))) == [("tiered-storage", "broker=<default>", MAY_BITE, reset)]
-    tiered = ConfigValue(TOPIC, "remote.storage.enable", "true", Source.TOPIC)
-    assert of_topic(TOPIC, ConfigFacts([limit, is_on], [IN_SYNC])) == []
-    assert told(of_topic(TOPIC, ConfigFacts([limit, is_on, tiered], [IN_SYNC])))[0][0] == "tiered-storage"
-
-
 def test_what_stands_in_a_brokers_file_is_lifted_there() -> None:
     """It proposed a reset, and the value came out of server.properties."""
-    bound = ConfigValue(BROKER, "max.connections", "100", Source.FILE)
-    (found,) = of_broker(ConfigFacts([bound]))
+    (found,) = of_broker(ConfigFacts([replace(AT_RATE, source=Source.FILE)]))
     assert found.edit is None
-    assert found.fix == "remove max.connections from the server.properties of broker=2, and restart it"
+    assert found.fix == f"remove {RATE} from the server.properties of broker=2, and restart it"

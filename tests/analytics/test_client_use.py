@@ -1,18 +1,15 @@
-"""The use of one client: each window by the limit of its own time, and how much of the whole was seen."""
+"""The use of one client by the limits of now, and how much of the whole was seen."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.resolution.rules import explain
-from kadmin_nb.usage.client_use import client_use
-from kadmin_nb.usage.limits_over_time import limits_over_time
+from kadmin_nb.usage.client_use import ClientUse, client_use
 
 KEY = "producer_byte_rate"
 BEGIN = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -37,41 +34,16 @@ def used(*rows: tuple[int, str, int, float | None, float]) -> pa.Table:
     )
 
 
-def history(*limits: tuple[float, float | None, float]) -> pa.Table:
-    """QUOTAS_HISTORY of alice: since, until, limit; seconds, None for no end."""
-    rows: list[dict[str, Any]] = [
-        {**ALICE, "value": value, "valid_from": at(since), "valid_to": None if until is None else at(until)}
-        for since, until, value in limits
-    ]
-    kinds = [
-        *schemas.QUOTAS.schema,
-        *(pa.field(name, pa.timestamp("us", "UTC")) for name in ("valid_from", "valid_to")),
-    ]
-    return pa.Table.from_pylist(rows, pa.schema(kinds))
+def use_of(usage: pa.Table, limit: float) -> ClientUse:
+    quotas = schemas.table(schemas.QUOTAS, [{**ALICE, "value": limit}])
+    return client_use(usage, quotas, explain({(Entity.of({"user": "alice"}), KEY): limit}, "alice", "app", [KEY]))
 
 
-def use_of(usage: pa.Table, limits: pa.Table, now: float, recorded: float | None = None) -> Any:
-    explanation = explain({(Entity.of({"user": "alice"}), KEY): now}, "alice", "app", [KEY])
-    micros = None if recorded is None else int(at(recorded).timestamp() * 1e6)
-    return client_use(usage, limits_over_time(limits, (KEY,)), explanation, micros)
-
-
-def test_a_throttle_is_judged_by_the_limit_of_its_time() -> None:
+def test_more_that_is_used_later_without_a_throttle_is_seen() -> None:
     """The limit was raised at noon, and what was throttled in the morning was 3 % of it: used up, it said."""
     rows = [(1, "app", second, 1e5 if second < 5 else 9e5, 500.0 if second < 5 else 0.0) for second in range(10)]
-    raised = history((-10, 5, 1e5), (5, None, 1e7))
-    (throttled,) = use_of(used(*rows), raised, 1e7, recorded=20).throttled
-    assert (throttled.limit.value, throttled.utilisation, throttled.until) == (1e5, 100.0, at(5))
-    (without,) = use_of(used(*rows), schemas.table(schemas.QUOTAS, [{**ALICE, "value": 1e7}]), 1e7).throttled
-    assert (without.limit.value, without.utilisation, without.grew) == (1e7, 1.0, True)
-
-
-@pytest.mark.parametrize(("recorded", "level"), [(20, "USER"), (8, "USER"), (3, "UNKNOWN")])
-def test_a_limit_that_changed_after_the_last_snapshot_is_unknown_since(recorded: float, level: str) -> None:
-    """The snapshot was of the morning, and the limit of the evening was said to be the same."""
-    rows = [(1, "app", second, 1e5, 500.0) for second in range(4, 6)]
-    (throttled,) = use_of(used(*rows), history((-10, None, 1e5)), 1e5 if recorded == 20 else 2e5, recorded).throttled
-    assert (throttled.limit.level, throttled.limit.value) == (level, 1e5 if level == "USER" else None)
+    throttled = use_of(used(*rows), 1e7).throttled[KEY]
+    assert (throttled.utilisation, throttled.grew, throttled.since) == (1.0, True, at(0))
 
 
 def test_the_use_of_others_counts_while_the_bucket_was_throttled() -> None:
@@ -80,17 +52,12 @@ def test_the_use_of_others_counts_while_the_bucket_was_throttled() -> None:
     day = [
         (1, name, second, 6e4 if name == "app" else 4e4, 90.0) for second in range(9, 12) for name in ("app", "batch")
     ]
-    use = use_of(used(*night, *day), schemas.table(schemas.QUOTAS, [{**ALICE, "value": 1e5}]), 1e5)
-    (throttled,) = use.throttled
-    assert dict(throttled.used) == {("alice", "app"): 18e4, ("alice", "batch"): 12e4}
-    assert (use.rows, use.brokers, use.times) == (3, {1}, (at(0), at(12)))
+    use = use_of(used(*night, *day), 1e5)
+    assert dict(use.throttled[KEY].used) == {("alice", "app"): 18e4, ("alice", "batch"): 12e4}
+    assert (use.rows, use.brokers, use.since, use.until) == (3, {1}, at(0), at(12))
 
 
 def test_a_burst_that_ends_with_a_window_counts_for_the_throttle_of_the_next() -> None:
     """All of the burst was in the second before, and the throttled second was nearly empty."""
-    use = use_of(
-        used((1, "app", 0, 1e6, 0.0), (1, "app", 1, 1e3, 900.0), (1, "app", 7, 1e3, 900.0)),
-        schemas.table(schemas.QUOTAS, [{**ALICE, "value": 1e5}]),
-        1e5,
-    )
-    assert use.throttled[0].utilisation == 1000.0
+    use = use_of(used((1, "app", 0, 1e6, 0.0), (1, "app", 1, 1e3, 900.0), (1, "app", 7, 1e3, 900.0)), 1e5)
+    assert use.throttled[KEY].utilisation == 1000.0

@@ -21,7 +21,7 @@ from tests.double import FakeKafka, schema
 TOPIC, ALL = Resource("TOPIC", "t"), Resource("BROKER", "")
 ONE, TWO, THREE = (Resource("BROKER", str(number)) for number in (1, 2, 3))
 RATE, REPLICAS = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
-COPIED, CALLBACK = "remote.log.manager.copy.max.bytes.per.second", "client.quota.callback.class"
+CALLBACK = "client.quota.callback.class"
 
 WELL = tuple(Partition("t", number, 1 + number, (1, 2, 3), (1, 2, 3)) for number in range(3))
 BEHIND = (*WELL[:2], replace(WELL[2], in_sync=(3, 2)))
@@ -32,8 +32,6 @@ FURTHER = {
     "BROKER": {
         CALLBACK: schema.Key("STRING", None, is_read_only=True),
         RATE: schema.Key("LONG", MOST),
-        COPIED: schema.Key("LONG", MOST),
-        "remote.log.storage.system.enable": schema.Key("BOOLEAN", "false", is_read_only=True),
     },
 }
 
@@ -77,18 +75,14 @@ class Scene:
 
 
 LISTED = {(TOPIC, REPLICAS): "0:1,1:2,2:3"}
-TIERED = {(TOPIC, "remote.storage.enable"): "true", (ALL, "remote.log.storage.system.enable"): "true"}
 
 SCENES = {
     "a throttle": Scene("replication-throttle", set_on={**LISTED, (THREE, RATE): "5000"}, partitions=BEHIND),
     "throttles": Scene("replication-throttle", set_on={**LISTED, (ALL, RATE): "5000"}, partitions=BEHIND),
     "a throttle of none": Scene("replication-throttle", set_on=LISTED, partitions=BEHIND),
-    "tiered storage": Scene("tiered-storage", set_on={**TIERED, (THREE, COPIED): "1000"}),
     "a well topic": Scene(""),
     "a rate of a broker": Scene("replication-throttle", TWO, {(TWO, RATE): "5000"}),
-    "tiered storage of a broker": Scene("tiered-storage", TWO, {**TIERED, (TWO, COPIED): "1000"}),
     "a callback": Scene("quota-callback", TWO, {(TWO, CALLBACK): "com.example.Quotas"}),
-    "a bound of connections": Scene("connection-limit", TWO, {(TWO, "max.connections"): "100"}),
     "a well broker": Scene("", TWO),
 }
 
@@ -186,9 +180,6 @@ TOLD: dict[tuple[str, str], list[tuple[str, str, str, str | None]]] = {
             f"{ONE_BEHIND}",
             RESET,
         )
-    ],
-    ("tiered storage", "without broker 3"): [
-        ("tiered-storage", NOT_KNOWN, f"{NOT_KNOWN}: the configs of broker=3 were not read", "config why broker=3")
     ],
 }
 

@@ -181,7 +181,7 @@ def test_no_limit_is_used_up_of_which_little_was_used(name: str, change: Callabl
     """*is used up … set 10MB/s* at 1 %, 3 % and 24 % of the limit: it had been raised since."""
     (found,) = change(SCENES[name]).answer().brakes.findings
     assert (found.code, found.evidence["state"]) == ("earlier-limit", NOT_KNOWN)
-    assert found.fix == "quota why user=alice client-id=app --usage NAME --history WHERE"
+    assert found.fix == "quota why user=alice client-id=app --for 1min"
 
 
 def test_a_throttle_of_a_neighbour_is_not_its_own() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException
 
 import kadmin_nb as kn
 from kadmin_nb import paths
@@ -43,32 +42,6 @@ def test_the_session_is_the_platforms_own(monkeypatch: pytest.MonkeyPatch, activ
     monkeypatch.setattr(sparks, "_sessions", lambda: sessions(active))
     assert kn.spark_session() is THEIRS
     assert kn.spark_session(delta=True) is THEIRS
-
-
-class Serverless:
-    """Its settings as serverless compute shows them: any that it does not know raises, default or not."""
-
-    class conf:
-        @staticmethod
-        def get(key: str, default: str | None = None) -> str:
-            raise AnalysisException(f"[CONFIG_NOT_AVAILABLE] Configuration {key} is not available. SQLSTATE: 42K0I")
-
-
-def test_a_setting_that_is_not_shown_is_no_failure(tmp_path: Path) -> None:
-    """From a laptop, through Databricks Connect: [CONFIG_NOT_AVAILABLE] spark.master."""
-    assert sparks.rows_of(tmp_path / "pairs.parquet", Serverless()) is None  # type: ignore[arg-type]
-
-
-@pytest.mark.usefixtures("on_databricks")
-@pytest.mark.parametrize(
-    ("place", "read"),
-    [("/Volumes/main/kafka/pairs.parquet", "/Volumes/main/kafka/pairs.parquet"), ("/tmp/pairs.parquet", None)],
-    ids=["a Volume", "the driver's disk"],
-)
-def test_spark_reads_a_volume_and_not_the_drivers_disk(place: str, read: str | None) -> None:
-    """file:/Volumes/… : no such file, said the workers."""
-    spark: Any = SimpleNamespace(read=SimpleNamespace(parquet=str), conf=Serverless.conf)
-    assert sparks.rows_of(Path(place), spark) == read
 
 
 def test_spark_is_handed_one_batch() -> None:

@@ -13,9 +13,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from kadmin_nb.advice.audit_answers import ConfigFindings
 
 import kadmin_nb as kn
+from kadmin_nb.cluster.audits import ConfigFindings
 from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.findings import WARNING, Coverage, Finding
@@ -142,14 +142,14 @@ def test_advise_counts_and_says_what_mends():
 def test_a_finding_shows_how_much_it_was_read_from():
     """It was concluded from one broker of three, and no line said so."""
     begin = datetime(2026, 11, 21, 10, tzinfo=UTC)
-    some = Coverage(frozenset({1, 3}), frozenset({1, 2, 3}), begin, begin + timedelta(minutes=15), 42, same_limit=True)
-    phrase = "2 of 3 brokers (none of broker 2), 2026-11-21 10:00:00Z to 10:15:00Z, 42 rows, the same limit"
+    some = Coverage(frozenset({1, 3}), frozenset({1, 2, 3}), begin, begin + timedelta(minutes=15), 42)
+    phrase = "2 of 3 brokers (none of broker 2), 2026-11-21 10:00:00Z to 10:15:00Z, 42 rows"
     assert (str(some), some.missing) == (phrase, {2})
     assert phrase in repr(ConfigFindings([replace(FINDING, coverage=some)])._in_cell()).replace("\n", " ")
     of_nothing = Coverage(brokers=frozenset({1}))
     assert (str(of_nothing), of_nothing.missing) == ("", {1})
-    assert str(Coverage(frozenset({1}), None, begin, begin + timedelta(days=1), 1, same_limit=False)) == (
-        "1 broker, 2026-11-21 10:00:00Z to 2026-11-22 10:00:00Z, 1 row, the limit changed meanwhile"
+    assert str(Coverage(frozenset({1}), None, begin, begin + timedelta(days=1), 1)) == (
+        "1 broker, 2026-11-21 10:00:00Z to 2026-11-22 10:00:00Z, 1 row"
     )
 
 

@@ -47,19 +47,11 @@ KEYS: dict[str, tuple[AnswerKey, ...]] = {
     ),
     "a stale override": (OWN,),
     "a custom callback": (AnswerKey("quota-callback", "broker=1"),),
-    "a tiered-storage brake": (
-        AnswerKey(
-            "tiered-storage",
-            "broker=<default>",
-            "config reset remote.log.manager.copy.max.bytes.per.second broker=<default>",
-        ),
-    ),
     "two brakes at once": (
         AnswerKey("client-quota", _CLIENT, f"quota set {_RATE}={{twice_written}} {_CLIENT}"),
         AnswerKey("request-quota", "user={user}", f"quota set request_percentage={{twice}} {_CLIENT}"),
     ),
     "throttled yesterday, raised since": (AnswerKey("earlier-limit", _CLIENT, state="not known"),),
-    "a limit raised in the middle": (AnswerKey("earlier-limit", _CLIENT, state="stands"),),
     "a client that nobody saw": (AnswerKey("unseen", "user={user} 'client-id={typed}'", state="not known"),),
     "two keys at 100 %": (
         OWN,

@@ -6,10 +6,8 @@ import contextlib
 import os
 import random
 import secrets
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from confluent_kafka import Producer
@@ -20,7 +18,6 @@ from kadmin_nb.frames.answer import Answer
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.quota_keys import text_of
 from kadmin_nb.plans.outcomes import Outcomes
-from kadmin_nb.state import History
 from tests.cluster.conftest import PLUGINS
 from tests.dangerous_plans import allowances, applied
 from tests.incidents import clients
@@ -94,12 +91,12 @@ class Scene:
             producer.poll(0)
         assert producer.flush(30) == 0
 
-    def why_client(self, client_id: str | None = None, before: float = 3.0, history: History | None = None) -> Question:
+    def why_client(self, client_id: str | None = None, before: float = 3.0) -> Question:
         """Ask about the client, after its traffic has gone on for a while."""
         time.sleep(before)
         requests = self.cluster.observe(OBSERVED, to_read=True).requests()
         asked = self.client_id if client_id is None else client_id
-        return lambda: self.cluster.quotas.why(self.user, asked, usage=requests, history=history)
+        return lambda: self.cluster.quotas.why(self.user, asked, usage=requests)
 
 
 def share_group(scene: Scene) -> Question:
@@ -170,12 +167,6 @@ def custom_callback(scene: Scene) -> Question:
     return lambda: cluster.quotas.why(scene.user, scene.client_id)
 
 
-def tiered_storage(scene: Scene) -> Question:
-    line = f"set remote.log.manager.copy.max.bytes.per.second={scene.draw(100_000, 900_000)} broker=<default>"
-    scene.change(line, kind="config")
-    return lambda: scene.cluster.configs.why(broker=str(random.choice((1, 2, 3))))
-
-
 def two_brakes(scene: Scene) -> Question:
     written = scene.draw(20_000, 40_000)
     scene.drawn["twice_written"] = text_of(2 * written)
@@ -197,26 +188,6 @@ def raised_since(scene: Scene) -> Question:
     scene.runs(clients.writes(scene.login(), scene.topic()))
     question = scene.why_client()
     scene.change(f"set producer_byte_rate={1000 * limit} {own}")
-    return question
-
-
-def raised_in_the_middle(scene: Scene) -> Question:
-    """The history has a snapshot of before, and one of after the change."""
-    limit, own = scene.draw(50_000, 150_000), f"user={scene.user} 'client-id={scene.client_id}'"
-    scene.change(f"set producer_byte_rate={limit} {own}")
-    history = kn.open_history(scene.over.enter_context(tempfile.TemporaryDirectory()))
-    history.record(scene.cluster.snapshot())
-    scene.runs(clients.writes(scene.login(), scene.topic()))
-
-    def raise_it() -> None:
-        time.sleep(3.0 + OBSERVED / 2)
-        scene.change(f"set producer_byte_rate={1000 * limit} {own}")
-        history.record(scene.cluster.snapshot())
-
-    with ThreadPoolExecutor(1) as other:
-        raised = other.submit(raise_it)
-        question = scene.why_client(history=history)
-        raised.result()
     return question
 
 
@@ -261,10 +232,8 @@ STAGED: dict[str, Callable[[Scene], Question]] = {
     "a bucket shared with a noisy neighbour": noisy_neighbour,
     "a stale override": stale_override,
     "a custom callback": custom_callback,
-    "a tiered-storage brake": tiered_storage,
     "two brakes at once": two_brakes,
     "throttled yesterday, raised since": raised_since,
-    "a limit raised in the middle": raised_in_the_middle,
     "a client that nobody saw": unseen,
     "two keys at 100 %": two_keys,
     "none at all": none_at_all,

@@ -24,7 +24,7 @@ from tests.incidents.staging import STAGED, Scene
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
-DAILY = ("a stale override", "a tiered-storage brake")
+DAILY = ("a stale override", "a replication throttle left behind")
 """Those of make test; make test-long stages all."""
 
 SECONDS = 10.0
