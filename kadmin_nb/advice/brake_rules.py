@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from ..model import figures
 from ..model.changes import DELETE, Edit
@@ -17,7 +16,7 @@ from ..model.config_units import exact_number
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
-from ..model.findings import NOT_KNOWN, OK, WARNING, Coverage, Finding
+from ..model.findings import NOT_KNOWN, OK, WARNING, Coverage, Finding, Throttling
 from ..model.quota_keys import CALLBACK, HEADS, IP_KEYS, readable
 from ..model.resources import BETWEEN_DISKS, THROTTLE_RATES, THROTTLES, Partition, Resource, Source
 from ..resolution.rules import Effective, Stored
@@ -94,35 +93,6 @@ def not_read(code: str, broker: int, key: str) -> Finding:
 
 
 # --- a client ---
-
-
-@dataclass(frozen=True, slots=True)
-class Throttling:
-    """The throttles of a bucket that were seen, from `since` on, and the most that it used in a throttled window, in
-    percent of its limit.
-
-    `own_ms` is the longest of the client's own requests; None where nothing tells. `grew`: more was used later, without
-    a throttle. `used` has what each user and client-id used in throttled windows, `share` of all of them is throttled.
-    """
-
-    longest_ms: float
-    since: datetime | None
-    utilisation: float | None
-    has_unknown: bool
-    own_ms: float | None = None
-    grew: bool = False
-    used: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    share: float | None = None
-
-    def is_near(self, key: str) -> bool:
-        """True if the limit of now can have throttled that much."""
-        is_used = (self.utilisation or 0.0) >= (NEAR_REQUESTS if key == REQUESTS else NEAR)
-        return not self.grew and (self.has_unknown or is_used)
-
-    def __str__(self) -> str:
-        share = "" if self.share is None else f", in {figures.share(self.share)} of the windows"
-        since = "" if self.since is None else f", first at {figures.utc(self.since)}"
-        return f"throttled for up to {figures.milliseconds(self.longest_ms)}{share}{since}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +193,7 @@ def _quotas(facts: ClientFacts) -> Iterator[Finding]:
     are_requests_near = REQUESTS in limited and (facts.request_use or 0.0) >= NEAR_REQUESTS
     throttling, unexplained = list[str](), list[str]()
     for key, seen in facts.throttles.items():
-        if key in limited and seen.is_near(key):
+        if key in limited and _is_near(key, seen):
             throttling.append(key)
         elif are_requests_near:
             throttling.append(REQUESTS)
@@ -231,6 +201,12 @@ def _quotas(facts: ClientFacts) -> Iterator[Finding]:
             unexplained.append(key)
     yield from (_of_limit(facts, limits[key]) for key in dict.fromkeys(throttling))
     yield from (_earlier(facts, limits[key]) for key in unexplained)
+
+
+def _is_near(key: str, seen: Throttling) -> bool:
+    """True if the limit of now can have throttled that much."""
+    is_used = (seen.utilisation or 0.0) >= (NEAR_REQUESTS if key == REQUESTS else NEAR)
+    return not seen.grew and (seen.has_unknown or is_used)
 
 
 def _earlier(facts: ClientFacts, limit: Effective) -> Finding:

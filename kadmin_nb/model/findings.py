@@ -103,6 +103,30 @@ class Coverage:
             yield f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
 
 
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """The throttles of a bucket that were seen, from `since` on, and the most that it used in a throttled window, in
+    percent of its limit.
+
+    `own_ms` is the longest of the client's own requests; None where nothing tells. `grew`: more was used later, without
+    a throttle. `used` has what each user and client-id used in throttled windows, `share` of all of them is throttled.
+    """
+
+    longest_ms: float
+    since: datetime | None
+    utilisation: float | None
+    has_unknown: bool
+    own_ms: float | None = None
+    grew: bool = False
+    used: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    share: float | None = None
+
+    def __str__(self) -> str:
+        share = "" if self.share is None else f", in {figures.share(self.share)} of the windows"
+        since = "" if self.since is None else f", first at {figures.utc(self.since)}"
+        return f"throttled for up to {figures.milliseconds(self.longest_ms)}{share}{since}"
+
+
 def row_words(key: str, target: Configurable | str) -> str:
     """The row of a plan as options name it: the key and whose it is, `acks user=alice`."""
     return f"{key} {target}"

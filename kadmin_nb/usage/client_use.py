@@ -12,13 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..advice.brake_rules import Throttling
 from ..fleets.workers import of_rows
 from ..frames import frame as types
 from ..frames import relational
 from ..frames.frame import MOMENT
 from ..frames.relational import Expression, Frame, Measure, added_up, in_arrow, members, where, with_further, words_of
-from ..model.findings import Row
+from ..model.findings import Row, Throttling
 from ..resolution.rules import Effective
 from .arithmetic import BUCKET_TOTALS, draws, names_one_client
 from .limits_over_time import limits_at, limits_over_time

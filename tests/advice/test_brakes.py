@@ -11,14 +11,13 @@ from kadmin_nb.advice.brake_rules import (
     STANDS,
     ClientFacts,
     ConfigFacts,
-    Throttling,
     of_broker,
     of_client,
     of_topic,
 )
 from kadmin_nb.model.config_values import ConfigValue
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.findings import NOT_KNOWN, Finding
+from kadmin_nb.model.findings import NOT_KNOWN, Finding, Throttling
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Partition, Resource, Source
 from kadmin_nb.resolution.rules import explain
