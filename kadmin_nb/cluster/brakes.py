@@ -195,7 +195,7 @@ def bucket_usage(kafka: LiveKafka, usage: object, limits: Sequence[Effective]) -
     known = relational.taken(used.clients(), ("user", "client_id"), "the clients")
     column = words_of(known).column  # no client of another user and client-id can share a bucket
     near = where(known, (column("user") == limits[0].user) | (column("client_id") == limits[0].client_id))
-    sharing = _sharing(quotas, in_arrow(near, task="Spark looks for the clients"), limits)
+    sharing = _sharing(quotas, in_arrow(near), limits)
     return BucketUsage(by_key, sharing, client_use(used.frame, quotas, limits))
 
 

@@ -28,7 +28,6 @@ BYTE_KEYS = ("producer_byte_rate", "consumer_byte_rate")
 GREW = 1.2
 """So much more than in the throttled windows: a bucket that uses it later without a throttle has another limit then."""
 
-_TASK = "Spark adds up the use of a client"
 _ROWS = pa.schema(
     [
         *((name, types.TEXT) for name in ("user", "client_id", "key")),
