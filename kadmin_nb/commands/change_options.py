@@ -91,12 +91,11 @@ def changing(command: Command) -> Command:
 
 
 def applying(command: Command) -> Command:
-    """`--allow`, `--skip-conflicts`, `--gradual`, `--usage`, `--no-lock`, …: for a verb that applies a plan.
+    """`--allow`, `--gradual`, `--usage`, `--no-lock`, …: for a verb that applies a plan.
 
     The command takes `apply_options`.
     """
 
-    @click.option("--skip-conflicts", is_flag=True, help="Skip rows that changed since the plan.")
     @click.option("--no-lock", "lock", is_flag=True, callback=negated, help="Do not take the cluster's lease.")
     @click.option("--steal-lock", "steal", is_flag=True, help="Take the lease from its holder.")
     @_wait_lease

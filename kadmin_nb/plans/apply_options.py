@@ -19,8 +19,6 @@ class ApplyOptions:
 
     Parameters
     ----------
-    skip_conflicts
-        Skip rows that changed since the plan. Without it, such rows refuse the whole plan.
     allow
         The dangerous rows to allow, each by its key and whose it is, `"acks user=alice"`: the column `allow` of
         `plan.dangers()`. A reason is needed then. The id of the plan by which this one was rolled back, to apply
@@ -50,7 +48,6 @@ class ApplyOptions:
         `gradual` without `usage`.
     """
 
-    skip_conflicts: bool = False
     allow: str | Collection[str] = ()
     reason: str | None = None
     gradual: float | None = None

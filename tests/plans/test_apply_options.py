@@ -38,26 +38,21 @@ def test_a_record_takes_the_same():
 def test_options_are_one_value_that_a_keyword_changes(cluster, unique):
     """I wanted our team's options everywhere, and one exception."""
     user = unique("user")
-    ours = kn.ApplyOptions(lock=False, skip_conflicts=True)
+    ours = kn.ApplyOptions(lock=False)
     stage = cluster.new_stage()
     stage.set_quota(RATE, 1000, user=user)
-    plan = stage.plan()
+    assert "no lock was asked for" in repr(stage.plan().apply(ours))
     stage.set_quota(RATE, 500, user=user)
-    assert stage.plan().apply(ours).to_pandas()["state"].tolist() == ["verified"]
-    with pytest.raises(kn.Conflict):
-        cluster.apply(plan, ours, skip_conflicts=False)
-    outcomes = cluster.apply(plan, ours)
-    assert outcomes.to_pandas()["state"].tolist() == ["skipped"]
-    assert "no lock was asked for" in repr(outcomes)
+    assert "no lock was asked for" not in repr(cluster.apply(stage.plan(), ours, lock=True))
 
 
 @pytest.mark.broker
 def test_an_option_that_nobody_knows_is_refused(cluster, unique):
-    """skip_conflict was taken, and did nothing."""
+    """stealing was taken, and did nothing."""
     stage = cluster.new_stage()
     stage.set_quota(RATE, 1000, user=unique("user"))
-    with pytest.raises(TypeError, match="skip_conflict"):
-        cluster.apply(stage.plan(), skip_conflict=True)
+    with pytest.raises(TypeError, match="stealing"):
+        cluster.apply(stage.plan(), stealing=True)
 
 
 def test_steps_need_to_know_what_clients_use():

@@ -171,29 +171,3 @@ def at_the_lease(kafka: FakeKafka, edit) -> FakeKafka:
     number = next(call.number for call in quiet.calls if call.verb == "take the lease")
     kafka.faults[number] = Edited(lambda _: edit(kafka))
     return kafka
-
-
-def test_a_row_that_is_as_the_plan_saw_it_again_is_sent_and_not_told_as_skipped():
-    """Its old value was back by the time that the lease was ours: it was sent, and my answer said 'skipped'."""
-
-    def restore(kafka: FakeKafka) -> None:
-        hold(kafka, {("user=x", RATE): 5.0}, {})
-        kafka.cluster.settle()
-
-    kafka = SCENE.kafka()
-    hold(kafka, {("user=x", RATE): 7.0, ("user=y", RATE): 5.0}, {})
-    kafka.cluster.settle()
-    done = executor.apply(
-        at_the_lease(kafka, restore), TWO_ROWS.plan, Pages().opened(), ApplyOptions(skip_conflicts=True)
-    )
-    assert (states(done), len(kafka.alters)) == ([VERIFIED, VERIFIED], 1)
-
-
-def stage_two(wishes) -> None:
-    wishes.set_quota(RATE, 10, user="x")
-    wishes.set_quota(RATE, 10, user="y")
-
-
-TWO_ROWS = Scene(
-    "two rows", lambda kafka: hold(kafka, {("user=x", RATE): 5.0, ("user=y", RATE): 5.0}, {}), stage_two, batch=2
-)

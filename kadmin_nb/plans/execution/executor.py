@@ -196,11 +196,9 @@ class _Run:
 
     def _pending(self) -> Sequence[Change]:
         """The rows that the cluster does not have yet, as it is now."""
-        self.facts.skipped.clear()  # what a look before this one has skipped may be as the plan saw it now
         classified = self._look(self.plan.changes)
-        if classified.moved and not self.options.skip_conflicts:
+        if classified.moved:
             raise conflict(classified.moved, len(self.plan))
-        self._skip_moved(classified)
         self.done_before = classified.done
         return classified.pending
 
@@ -214,13 +212,8 @@ class _Run:
         return pending
 
     def _judge(self, pending: Sequence[Change]) -> None:
-        """Refuse rows whose secrets are missing, that brokers refuse, or that are dangerous and not allowed.
-
-        Secrets of rows that are skipped are looked up too: they may be sent after all, and while the lease is held
-        nobody should be asked for one.
-        """
-        may_be_sent = self.facts.skipped.keys() | {change.row for change in pending}
-        refuse_missing([c for c in self.plan.changes if c.row in may_be_sent], self.hooks.resolver)
+        """Refuse rows whose secrets are missing, that brokers refuse, or that are dangerous and not allowed."""
+        refuse_missing(pending, self.hooks.resolver)
         self._refuse_invalid(pending)
         self.let_through = self.hooks.gate(pending, self.before)
 
@@ -254,10 +247,6 @@ class _Run:
             found.done = [change for change in found.done if change.row not in seen_elsewhere]
         self.look_age = max(LOOK_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
-
-    def _skip_moved(self, classified: ComparedRows) -> None:
-        for moved in classified.moved:
-            self.facts.skipped[moved.change.row] = Refusal("CONFLICT", str(moved))
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
         """Rows that were validated a while ago, or not at all for whoever planned them, are validated for us."""
@@ -349,8 +338,8 @@ class _Run:
         except KadminError as exc:
             self.halted = Refusal(exc.code or "UNREADABLE", str(exc))
             return batch
-        self._skip_moved(classified)
-        if classified.moved and not self.options.skip_conflicts:
+        for moved in classified.moved:
+            self.facts.skipped[moved.change.row] = Refusal("CONFLICT", str(moved))
             self.halted = Refusal("CONFLICT", "not sent, as earlier rows changed since the plan")
         return batch.without([*classified.done, *(moved.change for moved in classified.moved)])
 

@@ -10,7 +10,7 @@ from ...errors import Conflict, Dangerous, UsageError
 from ...frames import schemas
 from ...frames.answer import Answer
 from ...frames.meanings import in_unit
-from ...hints import Hint, Option, sentence, short_id
+from ...hints import Hint, sentence, short_id
 from ...model.changes import Change
 from ...model.findings import DANGER, Finding
 from .. import SHORTEST_ID
@@ -105,10 +105,9 @@ def told_apart(rows: ComparedRows, state: ObservedState, sent: SentLately) -> Co
 
 def conflict(moved: Sequence[MovedRow], of: int) -> Conflict:
     """The error that shows old, now and wanted of every row that moved."""
-    leaves = sentence("{} leaves those rows as they are.", Option("skip_conflicts"))
     first, more = moved[0].change, f" and {len(moved) - 1:,} more of {of:,} rows" if len(moved) > 1 else ""
     text = f"{first.resource} {first.key}{more} changed since the plan: {moved[0]}"
-    error = Conflict(text, hint=Hint("Nothing was sent. Plan again and review.", leaves))
+    error = Conflict(text, hint="Nothing was sent. Plan again and review.")
     error.rows = conflict_rows(moved)
     return error
 
