@@ -60,14 +60,13 @@ def note(text: str) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """Changes to show. Of wishes alone `is_seen` is False, and no values before are known.
+    """Changes to show.
 
     `head` is what to say above them, name by name: the plan's id, its cluster, its reason; `told` are the dangers and
     warnings, a line each.
     """
 
     changes: Sequence[Change]
-    is_seen: bool
     head: Mapping[str, str] = field(default_factory=dict)
     told: Sequence[str] = ()
 
@@ -173,53 +172,29 @@ def as_kafka_configs(subject: Subject, bootstrap: str | None, command_config: st
         line
         for wave in waves(subject.changes)
         for group in grouped(wave).values()
-        for line in _entity_lines(start, group, subject.is_seen)
+        for line in _entity_lines(start, group)
     ]
-    return PlanText(lines([*map(comment, (*subject.title, *_warnings(subject, tool_lines, bootstrap))), *tool_lines]))
-
-
-def _warnings(subject: Subject, tool_lines: Sequence[str], bootstrap: str | None) -> Iterator[str]:
-    if not bootstrap:
-        yield "BOOTSTRAP=host:port"
+    notes = [] if bootstrap else ["BOOTSTRAP=host:port"]
     if any(not line.isascii() or "$'" in line for line in tool_lines):
-        yield "note: run it in bash under a UTF-8 locale; otherwise Java reads other names than are written here"
-    if not subject.is_seen:
-        yield "note: made of the stage, without the current values; a plan's lines raise limits before lowering any"
-        if any(_may_fail(change) for change in subject.changes):
-            yield "note: the tool fails where a quota to delete is not set"
+        notes.append("note: run it in bash under a UTF-8 locale, or Java reads other names than are written here")
+    return PlanText(lines([*map(comment, (*subject.title, *notes)), *tool_lines]))
 
 
-def _may_fail(change: Change) -> bool:
-    """True for a deletion that the tool refuses where nothing is set."""
-    return change.op == DELETE and not kind_of(change).tool_deletes_absent
-
-
-def _entity_lines(start: str, group: Sequence[Change], is_seen: bool) -> Iterator[str]:
-    """The line of one entity or resource, after what must be said of its changes.
-
-    Of wishes alone the deletions stand by themselves: one that fails takes nothing else with it.
-    """
+def _entity_lines(start: str, group: Sequence[Change]) -> Iterator[str]:
+    """The line of one entity or resource, after what must be said of its changes."""
     sayable, names = [], _names(group[0].resource)
     for change in group:
-        problem = "the tool cannot name it" if names is None else _tool_problem(change, is_seen)
+        problem = "the tool cannot name it" if names is None else _tool_problem(change)
         yield from (note(f"{what(change)}: {text}") for text in ([problem] if problem else _remarks(change)))
         if problem is None:
             sayable.append(change)
-    of_names = (f"--entity-type {kind} {_name_option(name)}" for kind, name in names or ())
-    whom = " ".join(of_names)
-    for options in _options(sayable, is_seen):
-        yield f"{start} {whom} {options}"
-
-
-def _options(changes: Sequence[Change], is_seen: bool) -> Iterator[str]:
-    added = [_pair(change) for change in changes if change.op != DELETE]
-    deleted = [change.key for change in changes if change.op == DELETE]
-    both = [f"--add-config {shell(','.join(added))}"] * bool(added)
-    both += [f"--delete-config {shell(','.join(deleted))}"] * bool(deleted)
-    if is_seen and both:
-        yield " ".join(both)
-    elif not is_seen:
-        yield from both
+    words = [f"--entity-type {kind} {_name_option(name)}" for kind, name in names or ()]
+    if added := [_pair(change) for change in sayable if change.op != DELETE]:
+        words.append(f"--add-config {shell(','.join(added))}")
+    if deleted := [change.key for change in sayable if change.op == DELETE]:
+        words.append(f"--delete-config {shell(','.join(deleted))}")
+    if sayable:
+        yield " ".join([start, *words])
 
 
 def _pair(change: Change) -> str:
@@ -250,20 +225,18 @@ def shell(text: str) -> str:
 _ESCAPES: dict[str, str | int | None] = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
 
 
-def _tool_problem(change: Change, is_seen: bool) -> str | None:
+def _tool_problem(change: Change) -> str | None:
     """The reason why the tool cannot do it to what it can name."""
     kind = kind_of(change)
     if not _TOOL_KEY.fullmatch(change.key) or not kind.tool_takes(change):
         return "the tool does not take this key"
     if change.op == DELETE:
-        is_failing = is_seen and _may_fail(change) and kind.is_absent(change)
+        is_failing = not kind.tool_deletes_absent and kind.is_absent(change)
         return "it is not set, and the tool would fail" if is_failing else None
     if is_bare_secret(change):
         return _BARE
     if is_secret(change) and change.reference is not None:
         return "the tool takes no references: write the secret itself here, or into an --add-config-file"
-    if change.op in (APPEND, SUBTRACT) and not is_seen:
-        return "the tool only sets whole lists; a plan knows the list"
     return _unsayable(change.after or "")
 
 
@@ -290,12 +263,16 @@ class PrintFormats(Tabular):
     def _subject(self) -> Subject:
         """The content of the forms."""
 
+    def _planned(self) -> Subject:
+        """The same with the values that are there now."""
+        return self._subject()
+
     def to_cell(self) -> PlanText:
         """The lines below `%%kquota`, `%%kconfig` or `%%kadmin`, and of the file that `plan -f` reads."""
         return as_cell(self._subject())
 
     def to_kafka_configs(self, bootstrap: str | None = None, command_config: str | None = None) -> PlanText:
-        """Lines of Kafka's own tool, in the safe order; a comment where one line cannot say it.
+        """Lines of Kafka's own tool, in the safe order, of what is planned; a comment where one line cannot say it.
 
         Parameters
         ----------
@@ -304,7 +281,7 @@ class PrintFormats(Tabular):
         command_config
             The file with the client's properties, where one is needed.
         """
-        return as_kafka_configs(self._subject(), bootstrap, command_config)
+        return as_kafka_configs(self._planned(), bootstrap, command_config)
 
     def to_markdown(self) -> PlanText:
         """What it shows, as a block for a pull request that colours what is added and removed."""

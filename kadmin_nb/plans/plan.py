@@ -356,7 +356,7 @@ class Plan(PrintFormats):
         head["noted"] = "; ".join(self._noted)
         told = [*self._left_lines, *self._refusal_lines(hints.terminal), *self._remarks(hints.terminal, advice.SHOWN)]
         said = {"plan": self.id, **{name: text for name, text in head.items() if text}}
-        return Subject(self.changes, True, said, told)
+        return Subject(self.changes, said, told)
 
     def _rows(self) -> list[dict[str, Any]]:
         return list(map(row_of, self.changes))

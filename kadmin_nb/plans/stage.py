@@ -413,7 +413,10 @@ class Stage(PrintFormats):
         return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)
 
     def _subject(self) -> Subject:
-        return Subject(wishes(self._edits.staged().values()), False)
+        return Subject(wishes(self._edits.staged().values()))
+
+    def _planned(self) -> Subject:
+        return self.plan()._subject()
 
     def __len__(self) -> int:
         return len(self._edits)

@@ -18,7 +18,9 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.formats import PrintFormats, Subject
-from kadmin_nb.plans.plan_file import columns_of
+from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan_file import PlanHead, columns_of
+from kadmin_nb.plans.planning import wishes as wishes_of
 from kadmin_nb.plans.stage import Stage, edits_of
 from tests.dangerous_plans import applied
 from tests.hostile_names import HOSTILE
@@ -38,7 +40,7 @@ class Shown(PrintFormats):
         self.changes, self.head = tuple(changes), head
 
     def _subject(self) -> Subject:
-        return Subject(self.changes, True, self.head)
+        return Subject(self.changes, self.head)
 
     def to_arrow(self) -> pa.Table:
         return schemas.from_columns(schemas.PLAN, columns_of(self.changes))
@@ -53,10 +55,13 @@ def stage() -> Stage:
 
 
 def empty() -> Stage:
-    def never(*given: object) -> None:
-        raise AssertionError("nothing is planned here")
+    return Stage(planned)
 
-    return Stage(never)  # type: ignore[arg-type]
+
+def planned(edits: list[Edit], *_: object) -> Plan:
+    """A plan on a cluster where what is to be removed is set."""
+    rows = [row if row.after is not None else row.with_(old="1") for row in wishes_of(edits)]
+    return Plan(PlanHead("cluster", "2026-01-01T00:00:00+00:00"), tuple(rows))
 
 
 def wishes(stage: Stage) -> list[tuple[object, ...]]:
@@ -121,9 +126,8 @@ def test_formats_are_shown_as_they_are(stage):
         "# below %%kquota, or for kadmin-nb plan -f FILE\n"
         "set producer_byte_rate=5000000 user=alice client-id=<default>\n"
     )
-    assert repr(stage.to_kafka_configs("k:9092", "client.properties")) == (
-        "# note: made of the stage, without the current values; a plan's lines raise limits before lowering any\n"
-        "kafka-configs.sh --bootstrap-server k:9092 --command-config client.properties --alter "
+    assert repr(stage.to_kafka_configs("k:9092", "client.properties")).endswith(
+        "\nkafka-configs.sh --bootstrap-server k:9092 --command-config client.properties --alter "
         "--entity-type users --entity-name alice --entity-type clients --entity-default "
         "--add-config producer_byte_rate=5000000\n"
     )

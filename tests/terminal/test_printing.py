@@ -13,14 +13,21 @@ from kadmin_nb.commands.answer_formats import PRINT_FORMATS, in_print_format
 from kadmin_nb.commands.session import PlanOptions, Session
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.plans import change_lines
+from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan_file import PlanHead
+from kadmin_nb.plans.planning import wishes
 from kadmin_nb.plans.stage import Stage
+
+
+def planned(edits: list[Edit], *_: object) -> Plan:
+    return Plan(PlanHead("cluster", "2026-01-01T00:00:00+00:00"), tuple(wishes(edits)))
 
 
 class Staging(Session):
     """A session that stages what it is told, and keeps it; it reaches no cluster."""
 
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Stage:
-        stage = Stage(lambda *given: pytest.fail("nothing is planned here"))
+        stage = Stage(planned)
         stage.add(edits)
         return stage
 
