@@ -89,11 +89,7 @@ class Outcomes(Answer):
     def ok(self) -> bool:
         """True if no row failed, and a rollback has left nothing that it could undo."""
         is_good = super().ok if self._states is None else self._states <= _GOOD
-        return is_good and not self._rows_left
-
-    @property
-    def _rows_left(self) -> int:
-        return 0 if self._left is None else self._left.rows
+        return is_good and not (self._left and self._left.rows)
 
     @property
     def in_force(self) -> set[Target]:
@@ -147,13 +143,12 @@ class Outcomes(Answer):
         PartlyFailed
             Some rows failed, or could not be verified on every broker.
         """
-        if self._rows_left and not len(self.failed):
+        if self._left and self._left.rows and not len(self.failed):
             raise PartlyFailed(
-                f"plan {short_id(self.plan_id)} was applied, and "
-                f"{counted_nouns(self._rows_left, 'row', 'rows')} of the plan that it rolls back "
-                f"{'is' if self._rows_left == 1 else 'are'} not seen to be undone",
+                f"plan {short_id(self.plan_id)} was applied, and of the plan that it rolls back "
+                f"{counted_nouns(self._left.rows, 'row is', 'rows are')} not seen to be undone",
                 outcomes=self,
-                hint=self._left.hint if self._left else None,
+                hint=self._left.hint,
             )
         if not self.ok:
             first = self.failed.to_arrow().slice(0, 1).to_pylist()[0]
@@ -200,23 +195,15 @@ class Outcomes(Answer):
         return self._table.filter(pc.invert(pc.and_(*is_same)))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """In the plan's order; in a window the rows that failed, what to do, and the others folded."""
+        """In the plan's order; in a window the rows that are not good come first."""
         brief = self._listed
         for name in ("brokers_agreeing", "brokers") if self._agreeing else ():
             nothing = pa.nulls(len(brief), brief[name].type)
             brief = brief.set_column(brief.column_names.index(name), name, nothing)
-        left_lines = self.left_lines(page.syntax or self._syntax)
-        if page.rows is None or self.ok or not len(self.failed):
-            return [*left_lines, brief]
-        failing = pc.invert(pc.is_in(brief["state"], _GOOD_STATES))
-        good = brief.filter(pc.invert(failing))
-        to_do = [] if page.has_errors_apart else [super()._complaint()]
-        folded = [Folded(self._states_of(good), [good])] if len(good) else []
-        return [*left_lines, brief.filter(failing), *to_do, *folded]
-
-    def _complaint(self) -> str:
-        """Nothing: the rows that are not good have it below them."""
-        return ""
+        if page.rows is not None and not self.ok:
+            is_good = pc.is_in(brief["state"], _GOOD_STATES)
+            brief = pa.concat_tables([brief.filter(pc.invert(is_good)), brief.filter(is_good)])
+        return [*self.left_lines(page.syntax or self._syntax), brief]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """What can be sent again, and the proof of what was done."""

@@ -163,7 +163,7 @@ def test_what_was_stopped_shows_what_is_not_done_first(bench: Bench, unique: Uni
     review = plan.review()
     assert review.widget
     assert states_of_rows(review) == [VERIFIED, "skipped"]
-    assert shown(review).index("skipped") < shown(review).index(f"1 {VERIFIED}")
+    assert shown(review).index("skipped") < shown(review).rindex(VERIFIED)
     done(review, review.apply)
     assert states_of_rows(review) == ["unchanged", VERIFIED]
 
@@ -428,7 +428,7 @@ def test_what_failed_stands_first_and_says_why(bench: Bench, unique: Unique) -> 
     failed = done(review, review.apply)
     assert failed.startswith(f"plan {review.plan.id[:8]}: 2 failed, 1 verified")
     assert sorted(map(str, states_of_rows(review))) == ["failed", "failed", VERIFIED]
-    assert shown(review).index("not on a Friday") < shown(review).index(f"1 {VERIFIED}")
+    assert shown(review).index("not on a Friday") < shown(review).rindex(VERIFIED)
     assert usable(review) == ["Resume", "Verify", "Roll back", "Plan again"]
     bench.kafka.faults = {}
     assert "2 verified, 1 unchanged" in done(review, review.apply)
