@@ -31,9 +31,7 @@ class Result:
     error: Hinted | None = None
     form: str | None = None
     out: str | None = None
-    raw: bool = False
     json: bool = False
-    no_pager: bool = False
     detailed: bool = False
 
 

@@ -31,7 +31,7 @@ def formed(value: Any, form: str) -> Any:
     return value._as(form)
 
 
-def write_file(value: Any, place: Path, *, raw: bool) -> None:
+def write_file(value: Any, place: Path) -> None:
     """Write the rows to the file of `--out`.
 
     Raises
@@ -47,7 +47,7 @@ def write_file(value: Any, place: Path, *, raw: bool) -> None:
         raise UsageError("--out works with frames only")
     from ..frames.frame_files import write_table
 
-    write_table(value.to_arrow(), place, raw=raw)
+    write_table(value.to_arrow(), place)
 
 
 def as_json(value: Any) -> Text:

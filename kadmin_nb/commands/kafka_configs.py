@@ -12,8 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import KadminError, Unsupported, UsageError, printable
-from ..kafka_commands import configs_lines
-from ..kafka_commands.configs_arguments import (
+from ..model.changes import Edit
+from ..model.entity import Entity
+from ..model.grammar import ANY, DEFAULT
+from ..model.java_text import CONFIG_TYPES
+from ..model.scram import ScramUser
+from ..secrets import is_secret_name
+from . import kafka_configs_words as configs_lines
+from . import kafka_tool
+from .click_glue import Verb
+from .kafka_configs_words import (
     CHANGING,
     FLAGS,
     FROM_FILE,
@@ -22,26 +30,17 @@ from ..kafka_commands.configs_arguments import (
     NamedType,
     Wishes,
     are_credentials,
-    changed_entities,
     client_names,
     config_edits_of,
     entities,
     names_of_type,
-    quota_entities,
+    quota_entity,
     resource,
     scram_edits_of,
     user_edits_of,
     wishes,
     without_registrations,
 )
-from ..model.changes import Edit
-from ..model.entity import Entity
-from ..model.grammar import ANY, DEFAULT
-from ..model.java_text import CONFIG_TYPES
-from ..model.scram import ScramUser
-from ..secrets import is_secret_name
-from . import kafka_tool
-from .click_glue import Verb
 from .kafka_tool import TABLE, TEXT
 from .options import Command
 from .session import PlanOptions, Session, planned
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def _flag_options(command: Command) -> Command:
-    """A flag for each type of entity, and one for each type that has a default; all may be repeated."""
+    """A flag for each type of entity, and one for each type that has a default."""
     for flag, entity_type in reversed(FLAGS.items()):
         is_default = flag.endswith("_defaults")
         described = f"Short for --entity-type {entity_type} --entity-{'default' if is_default else 'name NAME'}."
@@ -68,8 +67,6 @@ def _change_options(command: Command) -> Command:
         "add-config": ("K=V,K=[V,V]", "Set configs; put a value with commas in brackets."),
         "add-config-file": ("FILE", "Set the configs in a properties file; the plan stores references to its secrets."),
         "delete-config": ("K,K", "Remove configs."),
-        "append-config": ("K=V", f"Add items to a list. {kafka_tool.NOT_KAFKAS}"),
-        "subtract-config": ("K=V", f"Remove items from a list. {kafka_tool.NOT_KAFKAS}"),
     }
     for option, (metavar, text) in reversed(described.items()):
         command = click.option(f"--{option}", multiple=True, metavar=metavar, help=text)(command)
@@ -98,12 +95,10 @@ def _change_options(command: Command) -> Command:
 def kafka_configs(session: Session, output: str, plan_options: PlanOptions, **params: Any) -> Any:
     """kafka-configs.sh of Kafka 4.4: its arguments and output, with changes that are planned, journalled and verified.
 
-    Entity flags may be repeated, to describe or change several entities.
-
     \b
     {here} --bootstrap-server localhost:9092 --describe --topic orders
     {here} --bootstrap-server localhost:9092 --alter --user alice --add-config producer_byte_rate=5000000
-    {here} --bootstrap-server localhost:9092 --alter --topic a --topic b --delete-config retention.ms --dry-run
+    {here} --bootstrap-server localhost:9092 --alter --topic orders --delete-config retention.ms --dry-run
     """
     flags = {flag: ("",) if params[flag] is True else params[flag] for flag in FLAGS if params[flag]}
     typed = {option: texts for option in CHANGING if (texts := params[option.replace("-", "_")])}
@@ -174,68 +169,41 @@ def _registrations_removed(
     Those of clients that are alive come back.
     """
     others = _carried_out(session, arguments, chosen, output, plan_options) if arguments.changes else None
-    for entity in changed_entities(chosen) if plan_options.apply else ():
-        session.cluster.client_configs.forget(*client_names(entity))
+    if plan_options.apply:
+        session.cluster.client_configs.forget(*client_names(Entity.of(quota_entity(chosen))))
     if not plan_options.apply:
         return others or kafka_tool.lines(["Nothing was changed; without --dry-run, registrations are removed."])
     return others or kafka_tool.lines(configs_lines.completed(chosen))
 
 
 def _planned(session: Session, arguments: Arguments, chosen: Sequence[NamedType], plan_options: PlanOptions) -> Plan:
-    """The plan; a value in a file that the brokers turn out to keep secret becomes a reference to it there."""
-    from ..plans.secret_resolver import ReferenceRequired
-
-    files = arguments.changes.get(FROM_FILE, ())
-    from_file = _configs_in(files)
-    try:
-        return _plan_of(session, arguments, chosen, plan_options, from_file)
-    except ReferenceRequired as exc:
-        with_references = _configs_in(files, secrets={key for _, key in exc.targets})
-        if with_references == from_file:
-            raise
-        return _plan_of(session, arguments, chosen, plan_options, with_references)
-
-
-def _plan_of(
-    session: Session,
-    arguments: Arguments,
-    chosen: Sequence[NamedType],
-    plan_options: PlanOptions,
-    from_file: Mapping[str, str],
-) -> Plan:
     stage = session.cluster.new_stage()
+    from_file = _configs_in(arguments.changes.get(FROM_FILE, ()))
     edits = _edits(chosen, wishes(arguments.changes, from_file), plan_options.allow_unknown)
     stage.add(replace(edit, again=True) for edit in edits)  # as Kafka's own tool, which compares nothing
     return planned(stage, plan_options)
 
 
-def _configs_in(files: Sequence[str], secrets: Collection[str] = ()) -> dict[str, str]:
-    """The configs in properties files; those that are secrets, or are called so, as references to them."""
+def _configs_in(files: Sequence[str]) -> dict[str, str]:
+    """The configs in properties files; those that are called as secrets are, as references to them."""
     from ..profiles.java_properties import read_properties
 
     return {
-        key: f"properties:{Path(file).absolute()}#{key}" if is_secret_name(key) or key in secrets else value
+        key: f"properties:{Path(file).absolute()}#{key}" if is_secret_name(key) else value
         for file in files
         for key, value in read_properties(Path(file)).items()
     }
 
 
 def _edits(chosen: Sequence[NamedType], requested: Wishes, allow_unknown: Collection[str]) -> list[Edit]:
-    entity_type, names = chosen[0]
+    (entity_type, (name,)), *others = chosen
     if are_credentials(requested):
-        return [edit for user in _users(chosen) for edit in scram_edits_of(user, requested)]
+        if entity_type != "users" or others or not name:
+            raise UsageError("SCRAM credentials belong to users", hint="For example --user alice.")
+        return scram_edits_of(ScramUser.of(name), requested)
     if entity_type in CONFIG_TYPES:
-        return [edit for name in names for edit in config_edits_of(resource(entity_type, name), requested)]
-    changed = changed_entities(chosen)
-    return [edit for entity in changed for edit in user_edits_of(entity, requested, allow_unknown)]
-
-
-def _users(chosen: Sequence[NamedType]) -> list[ScramUser]:
-    """The users whose credentials are meant."""
-    (entity_type, names), *others = chosen
-    if entity_type != "users" or others or "" in names:
-        raise UsageError("SCRAM credentials belong to users", hint="For example --user alice.")
-    return [*map(ScramUser.of, names)]
+        return config_edits_of(resource(entity_type, name), requested)
+    return user_edits_of(Entity.of(quota_entity(chosen)), requested, allow_unknown)
 
 
 def _entities_shown(cluster: Cluster, chosen: Sequence[NamedType], output: str, *, is_all: bool) -> Any:
@@ -320,16 +288,12 @@ def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str
     """The quotas of entities of exactly these types; of users their dynamic configs, and alone their credentials."""
     if output not in (TEXT, TABLE) and any(entity_type == "users" for entity_type, _ in chosen):
         return kafka_tool.shown(_user_configs(cluster, chosen), output)
-    answers = [cluster.quotas.describe(entity=entity, strict=True) for entity in quota_entities(chosen)]
-    tables = [answer.to_arrow() for answer in answers]
-    if output in (TEXT, TABLE):
-        rows = [row for table in tables for row in table.to_pylist()]
-        lines = configs_lines.quota_lines if output == TEXT else configs_lines.organised_quotas
-        credentials = configs_lines.scram_lines(_credentials(cluster, chosen))
-        return kafka_tool.lines([*lines(rows), *_client_lines(cluster, chosen), *credentials])
-    import pyarrow as pa
-
-    return kafka_tool.shown(pa.concat_tables(tables), output)
+    table = cluster.quotas.describe(entity=quota_entity(chosen), strict=True).to_arrow()
+    if output not in (TEXT, TABLE):
+        return kafka_tool.shown(table, output)
+    lines = configs_lines.quota_lines if output == TEXT else configs_lines.organised_quotas
+    credentials = configs_lines.scram_lines(_credentials(cluster, chosen))
+    return kafka_tool.lines([*lines(table.to_pylist()), *_client_lines(cluster, chosen), *credentials])
 
 
 def _user_configs(cluster: Cluster, chosen: Sequence[NamedType]) -> pa.Table:

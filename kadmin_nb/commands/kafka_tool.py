@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +36,7 @@ def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> Non
         raise HelpAsked(f"kadmin_nb {version('kadmin_nb')}, with the arguments of Kafka 4.4")
 
 
-_CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")
+_CONNECTION = ("bootstrap_server", "command_config", "adminclient_property")
 NOT_KAFKAS = "Kafka's own tool has no such option."
 
 
@@ -93,8 +93,6 @@ def kafka_connection(command: Command) -> Command:
         metavar="KEY=VALUE,…",
         help=f"Client properties that override the file (KIP-248). {NOT_KAFKAS}",
     )
-    @click.option("--bootstrap-controller", metavar="HOST:PORT", hidden=True)
-    @click.option("--zookeeper", metavar="URL", hidden=True)
     @functools.wraps(command)
     @click.pass_context
     def run(ctx: click.Context, /, **params: Any) -> Any:
@@ -118,7 +116,6 @@ def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None,
         No broker, or something that is not one.
     """
     chosen, target = {name: params.pop(name) for name in _CONNECTION}, ctx.meta.get("cluster")
-    _refuse_others_than_brokers(chosen)
     bootstrap, file = chosen["bootstrap_server"], chosen["command_config"]
     if bootstrap and target:
         raise UsageError("--bootstrap-server and --cluster both name the brokers", hint="Use one of them.")
@@ -130,16 +127,6 @@ def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None,
     parts = (part for text in chosen["adminclient_property"] for part in _NEXT_PROPERTY.split(text))
     properties = dict(pair(part, "--adminclient-property") for part in parts)
     return (file, {**properties, "bootstrap.servers": bootstrap}) if file else (bootstrap or target, properties)
-
-
-def _refuse_others_than_brokers(chosen: Mapping[str, Any]) -> None:
-    if chosen["zookeeper"]:
-        raise UsageError("--zookeeper: Kafka 4 has no ZooKeeper", hint="--bootstrap-server host:port instead.")
-    if chosen["bootstrap_controller"]:
-        raise UsageError(
-            "--bootstrap-controller: kadmin_nb connects to brokers only",
-            hint="--bootstrap-server with a broker's address.",
-        )
 
 
 _ALTERING = ("alter", "add", "deleted")

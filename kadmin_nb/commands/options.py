@@ -106,7 +106,7 @@ def keys_of(text: tuple[str, ...]) -> list[str] | None:
 
 def reading(command: Command) -> Command:
     """The options of every verb that returns a frame: `--cluster`, `--as`, `--out`, `--json` and more."""
-    for option in (_no_pager, _no_color, _json, _raw, _out, _form):
+    for option in (_json, _out, _form):
         command = option(command)
     return connecting(command)
 
@@ -126,11 +126,8 @@ def with_session(command: Command) -> Command:
     @functools.wraps(command)
     @click.pass_context
     def run(ctx: click.Context, /, **params: Any) -> Any:
-        out = ctx.meta.get("out", "")
-        if out:
+        if out := ctx.meta.get("out"):
             ctx.obj.refuse_out(out)
-        if "raw" in ctx.meta and not out.endswith(".csv"):
-            raise UsageError("--raw is for --out FILE.csv")
         target = ctx.meta.get("cluster")
         if "words" in params:
             params["words"] += ctx.meta.get(_MORE_WORDS, ())
@@ -234,10 +231,7 @@ _form = _shared("--as", "form", type=click.Choice(FORMS), help="The frame type o
 _out = _shared(
     "--out", metavar="NAME", help="Write the answer to this variable, or file (.parquet, .csv, .json, .jsonl)."
 )
-_raw = _shared("--raw", is_flag=True, help="CSV without quoted formulas: a spreadsheet may run a name as a formula.")
 _json = _shared("--json", is_flag=True, help="Print the rows as JSON, as in --out FILE.json.")
-_no_pager = _shared("--no-pager", is_flag=True, help="Print a long answer without a pager.")
-_no_color = _shared("--no-color", is_flag=True, help="No colours, as with $NO_COLOR.")
 printing = _remembered(
     "--print",
     type=click.Choice(PRINT_FORMATS),

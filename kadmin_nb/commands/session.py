@@ -89,7 +89,6 @@ class Session:
     owns: bool = True
     remember: Callable[[], str | None] = _nothing
     """Finds the target that an earlier line chose, when a line names none."""
-    """Asks the person at a terminal a question; None where nobody sits there."""
 
     @cached_property
     def _remembered(self) -> str | None:
@@ -210,13 +209,13 @@ class Session:
         from .chosen_cluster import choose_local
 
         profile, chosen = os.environ.get("KADMIN_PROFILE"), choose_local(name, target)
-        if chosen.local == name and not profile:
-            named = "" if name == "default" else f" --name {shlex.quote(name)}"
-            return "\n".join(
-                ["It is the current cluster of kadmin-nb now. Next:", *(line.format(named) for line in _NEXT)]
-            )
         current = f"$KADMIN_PROFILE ({profile})" if profile else chosen.target
-        return f"The current cluster is still {current}; to use this one: {self.use_line(target)}"
+        if current != target:
+            return f"The current cluster is still {current}; to use this one: {self.use_line(target)}"
+        named = "" if name == "default" else f" --name {shlex.quote(name)}"
+        return (
+            f"It is the current cluster of kadmin-nb now. Next:\n  kadmin-nb local seed{named}\n  kadmin-nb quota tree"
+        )
 
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
         """Carry out a changing verb: the terminal plans that one line."""
@@ -234,7 +233,7 @@ class Session:
         save(plan, plan_options)
         if not plan_options.apply:
             return self._with_way_on(plan, plan_options)
-        return self.applied(self.cluster_to_change.apply, plan, chosen)
+        return self.cluster_to_change.apply(plan, chosen, progress=self.progress)
 
     def _with_way_on(self, plan: Plan, plan_options: PlanOptions) -> Plan:
         """The plan that says what applies it."""
@@ -245,10 +244,6 @@ class Session:
             return applied_by(plan, sentence("Nothing is sent yet: {} applies it.", file))
         ways = Option("apply"), Option("save", "FILE")
         return applied_by(plan, sentence("Nothing is sent yet: {} applies it, {} keeps it.", *ways))
-
-    def applied(self, apply: Callable[..., Outcomes], plan: Any, options: ApplyOptions) -> Outcomes:
-        """Apply a plan, and say how far it is."""
-        return apply(plan, options, progress=self.progress)
 
     def _with_impact(self, plan: Plan, impact: Any) -> Plan:
         """The plan with its impact on these clients, and the dangers that they tell of; without clients as it is."""
@@ -288,14 +283,6 @@ class Session:
         if not running:
             return "kadmin-nb local start starts a Kafka on this machine."
         return f"A local Kafka is running: {self.use_line(running[0])}."
-
-
-_NEXT = (
-    "  kadmin-nb local seed{}",
-    "  kadmin-nb quota describe",
-    "  kadmin-nb quota resolve user=alice client-id=notebook",
-)
-"""The lines to type after a local Kafka was started."""
 
 
 def planned(stage: Stage, plan_options: PlanOptions) -> Plan:

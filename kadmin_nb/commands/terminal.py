@@ -16,7 +16,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import files
-from ..errors import ExitState, Hinted, Interrupted, KadminError, NotFound, UsageError, between_words, printable
+from ..errors import (
+    ExitState,
+    Hinted,
+    Interrupted,
+    KadminError,
+    NotFound,
+    PartlyFailed,
+    UsageError,
+    between_words,
+    printable,
+)
 from ..frames.blocks import DIM, RED, ROWS, inked
 from ..hints import terminal
 from . import Result, run
@@ -118,7 +128,6 @@ def run_line(words: list[str]) -> int:
         watch=status.watch,
         remember=_remembered,
     )
-    colour = "--no-color" not in words and words[:1] not in [[tool] for tool in KAFKA_TOOLS]
     try:
         for number, word in enumerate(words, 1):
             if any("\ud800" <= c <= "\udfff" for c in word):
@@ -131,9 +140,9 @@ def run_line(words: list[str]) -> int:
                 from .completions import keep_names  # with what help does not need
 
                 keep_names(result.value, session.target)
-            return _exit_code(words, _print_result(result, colour))
+            return _exit_code(words, _shown(result))
     except (KadminError, Interrupted) as exc:
-        _complain(exc, colour)
+        _complain(exc)
         return _exit_code(words, exc.exit_state)
     except KeyboardInterrupt:
         _print_note("interrupted")
@@ -155,44 +164,46 @@ def _close(session: Session) -> None:
         session.close()
 
 
-def _print_result(result: Result, colour: bool) -> ExitState:
+def _shown(result: Result) -> ExitState:
     """Print a value, or write it where --out says, and the error of a run that ended badly; how that ends."""
     value, error = result.value, result.error
     if value is None:
         return ExitState.DONE
-    is_lost = not _is_printed(result, colour)
-    if is_lost and _has_changed(value):
-        _print_note(f"Changes already made stay: {printable(value._short_form())}")
+    try:
+        _print(result)
+    except KadminError as exc:
+        if error is not None:
+            _say(exc)
+        elif getattr(value, "_anything_changed", False):
+            raise PartlyFailed(f"{exc}; changes already made stay: {value._short_form()}") from None
+        else:
+            raise
     if error is not None:
-        _say(error, colour)
+        _say(error)
         return error.exit_state
-    if is_lost:
-        return ExitState.PARTLY if _has_changed(value) else ExitState.FAILED
-    return ExitState.DONE if isinstance(value, str) else _ended(value, result, colour)
+    return ExitState.DONE if isinstance(value, str) else _ended(value, result)
 
 
-def _is_printed(result: Result, colour: bool) -> bool:
-    """Print the value, or write it where --out says; False where that failed, and the line goes on."""
+def _print(result: Result) -> None:
+    """Print a value, or write it where --out says; in a window one that is taller goes through a pager.
+
+    Raises
+    ------
+    KadminError
+        It cannot be written there.
+    """
     from .answer_formats import formed, json_lines, write_file
 
     if result.form:
         formed(result.value, result.form)
-    if not result.out:
-        if result.json:
-            return _print(json_lines(result.value))
-        return _show(result.value, colour, may_page=not result.no_pager and result.error is None)
-    try:
-        write_file(result.value, Path(result.out), raw=result.raw)
-    except KadminError as exc:
-        if result.error is None and not _has_changed(result.value):
-            raise
-        _complain(exc, colour)
-        return False
-    return True
-
-
-def _has_changed(value: object) -> bool:
-    return bool(getattr(value, "_anything_changed", False))
+    if result.out:
+        write_file(result.value, Path(result.out))
+    elif result.json:
+        _print_lines(json_lines(result.value))
+    else:
+        with_pager = result.error is None and can_page(sys.stdin, sys.stdout)
+        lines = fitted_lines(result.value, sys.stdout, rows=PAGED_ROWS if with_pager else ROWS)
+        _print_lines(show_in_pager(lines, sys.stdout) if with_pager else lines)
 
 
 def _show_warning(status: StatusLine, message: Warning | str, *_: object, **__: object) -> None:
@@ -200,20 +211,11 @@ def _show_warning(status: StatusLine, message: Warning | str, *_: object, **__: 
     _note_above(status, f"Note: {printable(str(message))}")
 
 
-def _show(value: object, colour: bool, *, may_page: bool) -> bool:
-    """Print a value, and tell whether it could be printed; in a window one that is taller goes through a pager."""
-    with_pager = may_page and can_page(sys.stdin, sys.stdout)
-    lines = fitted_lines(value, sys.stdout, rows=PAGED_ROWS if with_pager else ROWS, colour=colour)
-    return _print(show_in_pager(lines, sys.stdout) if with_pager else lines)
-
-
-def _print(lines: Iterable[str]) -> bool:
-    """Print the lines; False where they could not be. A reader that went away, `| head`, is not a failure."""
+def _print_lines(lines: Iterable[str]) -> None:
+    """Print the lines; a reader that went away, `| head`, is not a failure."""
     error = _write_lines(sys.stdout, lines)
-    if error is None or isinstance(error, BrokenPipeError):
-        return True
-    _say(files.not_written(Path("standard output"), error), colour=False)
-    return False
+    if error is not None and not isinstance(error, BrokenPipeError):
+        raise files.not_written(Path("standard output"), error)
 
 
 def _write_lines(stream: TextIO, lines: Iterable[str]) -> OSError | None:
@@ -227,37 +229,36 @@ def _write_lines(stream: TextIO, lines: Iterable[str]) -> OSError | None:
     return None
 
 
-def _ended(value: Display, result: Result, colour: bool) -> ExitState:
+def _ended(value: Display, result: Result) -> ExitState:
     """Rows that failed are in the table; standard error says so too, or what would work."""
     try:
         value.raise_for_errors()
     except KadminError as exc:
         if result.out or not value._shows_failures:
-            _say(exc, colour)
+            _say(exc)
     else:
         if value.hint:
-            _write_lines(sys.stderr, _in_colours([f"Hint: {printable(value.hint)}"], colour))
+            _write_lines(sys.stderr, _in_colours([f"Hint: {printable(value.hint)}"]))
     return value._exit_state(result.detailed)
 
 
-def _complain(exc: Hinted, colour: bool) -> None:
+def _complain(exc: Hinted) -> None:
     """The outcomes, as far as there are some, then the error."""
     if exc.outcomes is not None:
-        _print(fitted_lines(exc.outcomes, sys.stdout, colour=colour))
-    _say(exc, colour)
+        _write_lines(sys.stdout, fitted_lines(exc.outcomes, sys.stdout))
+    _say(exc)
 
 
-def _say(exc: Hinted, colour: bool) -> None:
+def _say(exc: Hinted) -> None:
     """The error in a line, its hint, and the rows that it is about."""
     exc.syntax = terminal
-    rest = "2> FILE saves the whole text"
-    table = [] if exc.rows is None else fitted_lines(exc.rows, sys.stderr, rest=rest, colour=colour)
-    _write_lines(sys.stderr, [*_in_colours(exc.lines(), colour), *table])
+    table = [] if exc.rows is None else fitted_lines(exc.rows, sys.stderr, rest="2> FILE saves the whole text")
+    _write_lines(sys.stderr, [*_in_colours(exc.lines()), *table])
 
 
-def _in_colours(lines: Iterable[str], colour: bool) -> Iterator[str]:
+def _in_colours(lines: Iterable[str]) -> Iterator[str]:
     """The lines of an error, as wide as the window: its kind in red, a hint dim."""
-    has_colour = colour and can_colour(sys.stderr)
+    has_colour = can_colour(sys.stderr)
     for number, text in enumerate(lines):
         kind, colon, _ = text.partition(": ")
         is_hint = number or kind == "Hint"

@@ -23,9 +23,7 @@ PAGED_ROWS = 2000
 REST = "--json shows everything"
 
 
-def fitted_lines(
-    value: object, stream: TextIO, *, rest: str = REST, rows: int = ROWS, colour: bool = True
-) -> Iterable[str]:
+def fitted_lines(value: object, stream: TextIO, *, rest: str = REST, rows: int = ROWS) -> Iterable[str]:
     """A value as lines: what fits into a window; all of it in a file or a pipe, and texts exactly.
 
     Parameters
@@ -34,8 +32,6 @@ def fitted_lines(
         Where all of a table is that is too long for a window.
     rows
         The rows of a table that a window shows.
-    colour
-        False where a window that can show colours shall have none.
     """
     from ..frames.display import Display
 
@@ -45,7 +41,7 @@ def fitted_lines(
         if not stream.isatty():
             return lines(value._blocks(WHOLE), WHOLE)
         ascii_only = not _has_signs(stream)
-        page = window(_size(stream).columns, rest, rows, colour=colour and can_colour(stream), ascii_only=ascii_only)
+        page = window(_size(stream).columns, rest, rows, colour=can_colour(stream), ascii_only=ascii_only)
         shown = lines(value._blocks(page), page)
         return (line.translate(ASCII) for line in shown) if ascii_only else shown
     return [str(value) if isinstance(value, str) and not stream.isatty() else repr(value)]

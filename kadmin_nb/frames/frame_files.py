@@ -119,14 +119,10 @@ def _original(text: str) -> str:
     return text[1:] if text.startswith("'") and _FORMULA.match(text, 1) else text
 
 
-def write_table(table: pa.Table, place: Path, *, raw: bool = False) -> None:
+def write_table(table: pa.Table, place: Path) -> None:
     """Write a table to a .parquet, .csv, .json (what `--json` prints) or .jsonl (one row per line) file, or nothing.
 
-    Parameters
-    ----------
-    raw
-        CSV with texts as they are; else one that a spreadsheet would calculate begins with a quote, which `read`
-        takes away.
+    In CSV a text that a spreadsheet would calculate begins with a quote, which `read` takes away.
 
     Raises
     ------
@@ -137,7 +133,7 @@ def write_table(table: pa.Table, place: Path, *, raw: bool = False) -> None:
     """
     writers: dict[str, Callable[[pa.Table, BinaryIO], object]] = {
         ".parquet": parquet.write_table,
-        ".csv": lambda table, file: _write_csv(to_pandas(table), file, raw),
+        ".csv": lambda table, file: _write_csv(to_pandas(table), file),
         ".json": lambda table, file: _write_lines(json_lines(table), file),
         ".jsonl": lambda table, file: _write_lines(map(json_text, _rows(table)), file),
     }
@@ -182,13 +178,12 @@ def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:
 def csv_text(table: pa.Table) -> str:
     """A table as CSV, as `write_table` writes it."""
     with BytesIO() as file:
-        _write_csv(to_pandas(plain(table)), file, raw=False)
+        _write_csv(to_pandas(plain(table)), file)
         return file.getvalue().decode()
 
 
-def _write_csv(frame: pd.DataFrame, file: BinaryIO, raw: bool) -> None:
+def _write_csv(frame: pd.DataFrame, file: BinaryIO) -> None:
     """Every text is quoted: the library leaves a lone carriage return bare, which ends a row for others."""
-    if not raw:
-        texts = frame.select_dtypes(exclude="number").columns
-        frame = frame.assign(**{name: frame[name].map(_harmless) for name in texts}).rename(columns=_harmless)
+    texts = frame.select_dtypes(exclude="number").columns
+    frame = frame.assign(**{name: frame[name].map(_harmless) for name in texts}).rename(columns=_harmless)
     frame.to_csv(file, index=False, quoting=plain_csv.QUOTE_NONNUMERIC)

@@ -208,7 +208,7 @@ def _write(result: Result, file: Path) -> None:
     from kadmin_nb.commands.answer_formats import write_file
 
     try:
-        write_file(result.value, file, raw=result.raw)
+        write_file(result.value, file)
     except KadminError as exc:
         if result.error is not None:  # it says more than why its rows are not in a file
             return _show_text("\n".join(exc.lines()))

@@ -98,7 +98,6 @@ ROOMS = {
     "resolution": (*GROUND, "model", "frames.schemas", "frames.given_frames"),
     "profiles": (*GROUND, "model"),
     "advice": (*GROUND, "model", "frames", "resolution"),
-    "kafka_commands": (*GROUND, "model"),
     "fleets": (*GROUND, "model", "frames", "advice", "resolution"),
     "usage": (*GROUND, "model", "frames", "resolution", "fleets"),
     "plans": (*GROUND, "model", "frames", "resolution", "usage", "admin.ports"),
@@ -113,7 +112,7 @@ ROOMS = {
     "local": (*GROUND, "profiles", "cluster"),
     "runbooks": (*GROUND, "model", "frames", "resolution", "profiles", "fleets", "plans", "usage", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "state",
-                 "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
+                 "client_configs", "admin", "profiles", "plans", "fleets", "usage",
                  "widgets", "charts", "cluster", "local", "runbooks"),
 }  # fmt: skip
 """What each room may import of ours, in an order in which each names only those above it.

@@ -135,7 +135,7 @@ def _in_rooms() -> Iterator[tuple[str, str]]:
 
 REWRITTEN = {
     "admin", "advice", "charts", "client_configs", "cluster", "commands", "fleets", "frames", "jars", "kadmin_magics",
-    "kafka_commands", "local", "model", "plans", "policy", "profiles", "resolution", "runbooks", "sql", "state",
+    "local", "model", "plans", "policy", "profiles", "resolution", "runbooks", "sql", "state",
     "usage",
 }  # fmt: skip
 

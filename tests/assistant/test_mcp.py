@@ -253,7 +253,7 @@ def test_no_argument_of_a_tool_applies_names_a_cluster_or_runs_a_policy():
     """*There was an option that I had not thought of.*"""
     never = {
         "apply", "allow", "save", "stage", "policy", "cluster", "property", "out", "force",
-        "for", "token", "names", "print", "wait_lease", "every_match", "file_", "raw", "as",
+        "for", "token", "names", "print", "wait_lease", "every_match", "file_", "as",
     }  # fmt: skip
     offered = {name: set(tool.arguments["properties"]) for name, tool in TOOLS.items()}
     assert {name: args & never for name, args in offered.items() if args & never} == {}

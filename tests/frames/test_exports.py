@@ -72,12 +72,6 @@ def test_a_column_that_is_a_formula(tmp_path):
     assert read_table(tmp_path / "x.csv").column_names == ["=1", "user"]
 
 
-def test_raw_is_raw(tmp_path):
-    """Another program had no quota for '-app."""
-    write_table(table(NAMES), tmp_path / "x.csv", raw=True)
-    assert [row[0] for row in cells(tmp_path / "x.csv")[1:]] == NAMES
-
-
 @pytest.mark.parametrize("kind", [".parquet", ".json", ".jsonl"])
 def test_other_files_have_the_names_as_they_are(tmp_path, kind):
     """The quote was in the Parquet file too."""

@@ -165,25 +165,6 @@ def test_the_lease_is_free_while_a_password_is_asked_for(where, kadmin, admin, u
     assert free == [True, True]
 
 
-def test_who_is_asked_whether_to_wait_types_the_password_once(kadmin, admin, unique, monkeypatch):
-    """The lease was another's, I said that I wait, and was asked for the same password again."""
-    alice, prompts, lease = unique("alice"), [], admin.port.lease("another plan", "bob")
-
-    def typed(prompt: str) -> str:
-        prompts.append(prompt)
-        return CORE
-
-    def answer(status: object) -> Callable[[str], bool]:
-        return lambda question: lease.release() is None
-
-    monkeypatch.setattr(getpass, "getpass", typed)
-    typed.__module__ = "a kernel's"
-    monkeypatch.setattr(terminal, "can_ask", lambda *_: True)
-    monkeypatch.setattr(terminal, "_asking", answer)
-    done = kadmin("scram", "set", SHA_512, f"user={alice}", "--apply")
-    assert (done.code, prompts) == (0, [f"Password for {alice}: ", "Repeat it: "])
-
-
 def test_nobody_can_be_asked_without_a_terminal(kadmin, unique):
     """The job hung at a prompt for a night."""
     refused = kadmin("scram", "set", SHA_512, f"user={unique('alice')}", "--apply")
@@ -305,11 +286,10 @@ def test_the_tool_of_kip_248_takes_its_own_example(kadmin, logs_in, unique, plac
         (["--delete", SHA_256, "--describe"], "--describe and --delete cannot be combined"),
         (["--add", SHA_256, "--delete", SHA_256], "--add and --delete cannot be combined"),
         (["--delete", SHA_256, "--print", "cell"], "--print needs --dry-run"),
-        (["--describe", "--zookeeper", "localhost:2181"], "Kafka 4 has no ZooKeeper"),
     ],
     ids=[
         *("bare", "open", "one bare", "no mechanism", "another mechanism"),
-        *("no action", "two actions", "another two", "print", "zookeeper"),
+        *("no action", "two actions", "another two", "print"),
     ],
 )
 def test_a_wrong_line_of_that_tool_changes_nothing(kadmin, words, says):

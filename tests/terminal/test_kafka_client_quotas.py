@@ -8,8 +8,8 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin.wire import Wire
+from kadmin_nb.commands.kafka_client_quotas import Words, in_braces
 from kadmin_nb.errors import UsageError
-from kadmin_nb.kafka_commands.client_quotas import Words, in_braces
 from kadmin_nb.model.entity import Entity
 from tests.dangerous_plans import applied
 

@@ -13,12 +13,12 @@ from confluent_kafka.admin import NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb import paths
+from kadmin_nb.commands import kafka_configs_words as configs_lines
 from kadmin_nb.commands import kafka_tool
 from kadmin_nb.commands.answer_formats import as_csv
+from kadmin_nb.commands.kafka_client_quotas import in_braces
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.frame_files import csv_text
-from kadmin_nb.kafka_commands import configs_lines
-from kadmin_nb.kafka_commands.client_quotas import in_braces
 from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.outcomes import Outcomes
@@ -307,18 +307,15 @@ OF_KIP_649 = ("Dynamic configs for user-principal", "Supported dynamic configs f
 """Lines that Kafka's own tool does not have: other tests' clients follow dynamic configs on this cluster."""
 
 
-def test_a_change_of_many_is_shown_as_kip_248_promised(kadmin, kafka, make_topic, unique):
-    """Ten topics were ten calls, and each of them ended with one line that said nothing."""
-    names = [make_topic(kafka, unique("topic")) for _ in range(2)]
-    whom = [word for name in names for word in ("--topic", name)]
-    words = [*_at(kafka), "--alter", *whom, "--add-config", "file.delete.delay.ms=70000"]
+def test_a_change_is_shown_as_kip_248_promised(kadmin, kafka, make_topic, unique):
+    """It ended with one line that said nothing."""
+    name = make_topic(kafka, unique("topic"))
+    words = [*_at(kafka), "--alter", "--topic", name, "--add-config", "file.delete.delay.ms=70000"]
     planned = kadmin("kafka-configs", *words, "--dry-run")
-    assert (planned.code, planned.out.count("file.delete.delay.ms")) == (0, 2)
+    assert (planned.code, planned.out.count("file.delete.delay.ms")) == (0, 1)
     answer = kadmin("kafka-configs", *words, "--output", "table")
-    assert answer.code == 0
-    for name in names:
-        assert f"CONFIGS FOR TOPIC {name}" in answer.out
-    assert len(re.findall(r"file\.delete\.delay\.ms = 70000 +false +false +Dynamic topic config", answer.out)) == 2
+    assert (answer.code, f"CONFIGS FOR TOPIC {name}" in answer.out) == (0, True)
+    assert re.search(r"file\.delete\.delay\.ms = 70000 +false +false +Dynamic topic config", answer.out)
 
 
 DANGEROUS = {
@@ -399,6 +396,8 @@ WRONG = """
 --descr --topic a
 --describe --topic bad/name
 --describe --topic ..
+--describe --topic a --topic b
+--alter --topic a --topic b --add-config retention.ms=1
 --describe --entity-type topics --topic b
 --describe --entity-type topic --entity-name b
 --describe --entity-type users --entity-type topics
@@ -480,14 +479,13 @@ def test_a_secret_of_a_file_stays_there(kadmin, kafka, tmp_path):
     assert "canary" not in answer.out + answer.err
 
 
-def test_a_secret_of_a_file_under_any_other_name_stays_there_too(kadmin, kafka, tmp_path):
-    """The key of our plug-in is not called a password, and it was refused because it is one."""
+def test_a_secret_of_a_file_under_any_other_name_is_in_no_plan(kadmin, kafka, tmp_path):
+    """The key of our plug-in is not called a password, and its value stood in the plan."""
     place = tmp_path / "broker.properties"
     place.write_text("plugin.thing=canary-in-a-file\nlog.cleaner.threads=1\n")
     whom = ["--broker-defaults", "--add-config-file", str(place), "--allow-unknown", "plugin.thing", "--dry-run"]
     answer = kadmin("kafka-configs", *_at(kafka), "--alter", *whom)
-    assert answer.code == 0, answer.err
-    assert f"properties:{place}#plugin.thing" in answer.out
+    assert (answer.code, "Write plugin.thing=" in answer.err) == (1, True)
     assert "canary" not in answer.out + answer.err
 
 
@@ -618,21 +616,12 @@ def test_the_cluster_that_use_chose_is_for_lines_that_read(kadmin, kafka, cluste
         (paths.state_dir() / "current_cluster.json").unlink()
 
 
-@pytest.mark.parametrize(
-    ("whom", "key", "hint"),
-    [
-        ("--user a", "aks", "Did you mean acks?"),
-        ("--user a", "x", "session.timeout.ms"),
-        ("--user-defaults", "aks", "controller_mutation_rate."),
-        ("--client a", "aks", "controller_mutation_rate."),
-    ],
-)
-def test_a_misspelt_key_is_told_those_that_there_are(kadmin, kafka, whom, key, hint):
+@pytest.mark.parametrize("whom", ["--user a", "--user-defaults", "--client a"])
+def test_a_misspelt_key_is_told_those_that_there_are(kadmin, kafka, whom):
     """I misspelt acks, and was told that users have quotas alone."""
-    answer = kadmin("kafka-configs", *_at(kafka), "--alter", *whom.split(), "--add-config", f"{key}=1")
-    assert answer.code == 1
-    assert hint in answer.err.splitlines()[1]
-    assert ("acks" in answer.err.splitlines()[1]) == (whom == "--user a")
+    answer = kadmin("kafka-configs", *_at(kafka), "--alter", *whom.split(), "--add-config", "aks=1")
+    assert (answer.code, "controller_mutation_rate" in answer.err) == (1, True)
+    assert ("acks" in answer.err) == (whom == "--user a")
 
 
 def test_registrations_go_beside_other_keys(kadmin, kafka, unique):

@@ -95,7 +95,6 @@ def test_where_the_file_cannot_be_written_either_both_are_told(live, plan, endin
     assert (answer.code, answer.out) == (4, "")
     assert [line.partition(":")[0] for line in answer.err.splitlines()] == [
         "NotFound",
-        "Changes already made stay",
         "PartlyFailed",
         "Hint",
     ]

@@ -68,7 +68,7 @@ def test_a_pipe_has_every_config_of_a_broker(live, cluster):
 def test_a_window_shows_what_fits_and_where_the_rest_is(in_window, columns, cluster):
     """Each row took three lines of my screen, and the hint named a Python method."""
     count = len(cluster.configs.describe(broker=1))
-    code, said = in_window(columns, "config", "describe", "broker=1", "--no-pager")
+    code, said = in_window(columns, "config", "describe", "broker=1", pager="")
     assert code == 0
     assert max(map(len, said)) <= columns
     assert f"{count} rows, the first 60 shown" in flat(said)
@@ -89,12 +89,9 @@ def test_what_is_taller_than_the_window_goes_through_the_pager(in_window, cluste
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize(
-    "words", [("quota", "describe", "user=nobody"), ("config", "describe", "broker=1", "--no-pager")], ids=" ".join
-)
-def test_a_pager_is_for_what_is_too_tall_and_for_who_wants_one(in_window, words):
+def test_a_pager_is_for_what_is_too_tall_and_for_who_wants_one(in_window):
     """Three lines, and I had to press q."""
-    code, said = in_window(80, *words, pager="sed s/^/paged:/")
+    code, said = in_window(80, "quota", "describe", "user=nobody", pager="sed s/^/paged:/")
     assert code == 0
     assert not any(line.startswith("paged:") for line in said)
     _, unpaged = in_window(80, "config", "describe", "broker=1", pager="")
@@ -293,7 +290,6 @@ def _widths(shown: Iterable[str]) -> list[int]:
 @pytest.mark.parametrize(
     ("words", "colours"),
     [
-        (("quota", "describe", "user=nobody", "--no-color"), {}),
         (("quota", "describe", "user=nobody"), {"TERM": "dumb"}),
         (("quota", "describe", "user=nobody"), {"NO_COLOR": "1"}),
     ],
@@ -301,10 +297,3 @@ def _widths(shown: Iterable[str]) -> list[int]:
 def test_where_colours_are_not_wanted_there_are_none(in_window, words, colours):
     """A log of a job was full of escapes."""
     assert "\x1b[" not in "".join(in_window(80, *words, colours=colours)[1])
-
-
-def test_kafkas_own_command_lines_have_no_colours():
-    """A script that reads kafka-configs' lines found escapes in them."""
-    words = ["kafka-configs", "--describe", "--entity-type", "users", "--bootstrap-server", "127.0.0.1:1"]
-    code, shown = in_terminal(80, words, colours={})
-    assert (code, "\x1b[" in "".join(shown)) == (1, False)

@@ -1,24 +1,24 @@
-"""The arguments of `kafka-configs.sh`: what belongs together, and what they change, as edits; refused in its words."""
+"""The arguments and the lines of `kafka-configs.sh`, without IO: what they change, as edits, refused in its words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from ..errors import UsageError
-from ..hints import did_you_mean
-from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
+from ..errors import UsageError, printable
+from ..model.changes import DELETE, SET, Edit
 from ..model.client_configs import CLIENT_KEYS, ClientEntity, stored_value
 from ..model.entity import Entity
-from ..model.grammar import ANY, DEFAULT, Special
-from ..model.java_text import CONFIG_TYPES, ENTITY_TYPES, QUOTA_TYPES, parse_double, trimmed
+from ..model.grammar import ANY, DEFAULT
+from ..model.java_text import CONFIG_TYPES, ENTITY_TYPES, QUOTA_TYPES, double_text, parse_double, singular, trimmed
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, parse_value, text_of
 from ..model.resources import Resource
 from ..model.scram import MECHANISMS, Credential, ScramUser
-from ..secrets import SCRAM
+from ..secrets import SCRAM, SHOWN
 
 FLAGS = {
     "topic": "topics",
@@ -40,7 +40,7 @@ WITH_DEFAULT = ("users", "clients", "brokers", "ips")
 """The types that have a default entity."""
 
 NamedType = tuple[str, tuple[str, ...]]
-"""An entity type and its names: an empty name is the default entity, no name at all stands for every entity."""
+"""An entity type, and its name if it has one: an empty one is the default entity, none stands for every entity."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,13 @@ class Arguments:
 def entities(arguments: Arguments) -> list[NamedType]:
     """The entity types of a call with their names, in the tool's order: a name without a type goes to the first.
 
-    Several names of one type are an addition of ours: the change, or the question, is about each.
-
     Raises
     ------
     UsageError
         Types or names that do not fit together, or an action.
     """
     _refuse_actions(arguments)
-    typed = [entity_type for entity_type, _ in _of_flags(arguments)]
+    typed = [kind for flag, kind in FLAGS.items() for _ in arguments.flags.get(flag, ())]
     _refuse_types([*arguments.entity_types, *typed])
     if typed and (arguments.entity_types or arguments.entity_names):
         raise UsageError("--entity-{type,name,default} should not be used in conjunction with specific entity flags")
@@ -79,18 +77,9 @@ def entities(arguments: Arguments) -> list[NamedType]:
     return chosen
 
 
-def quota_entities(chosen: Sequence[NamedType]) -> list[dict[str, str | Special]]:
-    """Each quota entity that is named, as KIP-546's map; ANY for a type without a name."""
-    kinds = [QUOTA_TYPES[entity_type] for entity_type, _ in chosen]
-    names = [[name or DEFAULT for name in names] or [ANY] for _, names in chosen]
-    return [dict(zip(kinds, combination, strict=True)) for combination in product(*names)]
-
-
-def changed_entities(chosen: Sequence[NamedType]) -> list[Entity]:
-    """Each quota entity that a change is about."""
-    kinds = [QUOTA_TYPES[entity_type] for entity_type, _ in chosen]
-    every = ([name or DEFAULT for name in names] for names in product(*(names for _, names in chosen)))
-    return [Entity.of(dict(zip(kinds, names, strict=True))) for names in every]
+def quota_entity(chosen: Sequence[NamedType]) -> dict[str, Any]:
+    """The quota entity that is named, as KIP-546's map; ANY for a type without a name."""
+    return {QUOTA_TYPES[kind]: names[0] or DEFAULT if names else ANY for kind, names in chosen}
 
 
 def resource(entity_type: str, name: str) -> Resource:
@@ -115,10 +104,7 @@ def _of_flags(arguments: Arguments) -> list[NamedType]:
 def _refuse_types(types: Sequence[str]) -> None:
     for entity_type in types:
         if entity_type not in ENTITY_TYPES:
-            raise UsageError(
-                f"Invalid entity type {entity_type}, the entity type must be one of {', '.join(ENTITY_TYPES)}",
-                hint=did_you_mean(entity_type, ENTITY_TYPES),
-            )
+            raise UsageError(f"Invalid entity type {entity_type}, it must be one of {', '.join(ENTITY_TYPES)}")
     if repeated := [entity_type for place, entity_type in enumerate(types) if entity_type in types[:place]]:
         raise UsageError(f"Duplicate entity type(s) specified: {','.join(repeated)}")
     if not types:
@@ -128,9 +114,7 @@ def _refuse_types(types: Sequence[str]) -> None:
 
 
 def _paired(types: Sequence[str], names: Sequence[str]) -> list[NamedType]:
-    """The pairs by position; one type alone has all the names, which a default may not be among."""
-    if len(types) == 1:
-        return [(types[0], tuple(names))]
+    """The pairs by position."""
     if len(names) > len(types):
         raise UsageError("More entity names specified than entity types")
     return [(entity_type, tuple(names[place : place + 1])) for place, entity_type in enumerate(types)]
@@ -148,14 +132,9 @@ def _refuse_names(entity_type: str, names: Sequence[str], arguments: Arguments) 
     (_refuse_to_describe if arguments.describe else _refuse_to_alter)(entity_type, names)
 
 
-_DEFAULT_APART = "Use a separate call for the default of a type."
-
-
 def _refuse_to_describe(entity_type: str, names: Sequence[str]) -> None:
     if "" in names and entity_type not in WITH_DEFAULT:
         raise UsageError(f"--entity-default must not be specified with --describe of {entity_type}")
-    if "" in names and len(names) > 1:
-        raise UsageError("More entity names specified than entity types", hint=_DEFAULT_APART)
     if entity_type == "broker-loggers" and not names:
         raise UsageError("An entity name must be specified with --describe of broker-loggers")
 
@@ -163,10 +142,8 @@ def _refuse_to_describe(entity_type: str, names: Sequence[str]) -> None:
 def _refuse_to_alter(entity_type: str, names: Sequence[str]) -> None:
     if "" in names and entity_type not in WITH_DEFAULT:
         raise UsageError(f"An entity name must be specified with --alter of {entity_type}")
-    if not names or ("" in names and len(names) > 1):
-        raise UsageError(
-            "An entity name must be specified for every entity type", hint=_DEFAULT_APART if names else None
-        )
+    if not names:
+        raise UsageError("An entity name must be specified for every entity type")
 
 
 def names_of_type(chosen: Sequence[NamedType], entity_type: str) -> Iterator[str]:
@@ -174,7 +151,7 @@ def names_of_type(chosen: Sequence[NamedType], entity_type: str) -> Iterator[str
     return (name for kind, names in chosen for name in names if kind == entity_type and name)
 
 
-OPERATIONS = {"add-config": SET, "append-config": APPEND, "subtract-config": SUBTRACT, "delete-config": DELETE}
+OPERATIONS = {"add-config": SET, "delete-config": DELETE}
 """The options that change, and what each does."""
 
 _SUPPORTED = ("supported.configs", "supported.config")
@@ -275,9 +252,8 @@ def scram_edits_of(user: ScramUser, requested: Wishes) -> list[Edit]:
     Raises
     ------
     UsageError
-        A password that is not given by reference, iterations that Kafka refuses; an operation on lists.
+        A password that is not given by reference, iterations that Kafka refuses.
     """
-    _refuse_list_operations(requested)
     return [
         Edit(op, user, mechanism, None if value is None else str(Credential.parse(f"[{value}]")))
         for op, values in requested.items()
@@ -293,7 +269,6 @@ def user_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[s
     UsageError, Invalid
         As of `quota_edits_of`; a client config of a default, or a value that clients cannot take.
     """
-    _refuse_list_operations(requested)
     of_clients = entity.parts[0][0] == "user"
     configs, quotas = (
         {
@@ -322,19 +297,12 @@ def quota_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[
     Raises
     ------
     UsageError
-        A quota key where it has no meaning, a value that is not a number; an operation on lists for a quota.
+        A quota key where it has no meaning, a value that is not a number.
     """
-    _refuse_list_operations(requested)
     wanted = [(op, key, value) for op, values in requested.items() for key, value in values.items()]
     for _, key, _ in wanted:
         _refuse_quota_key(entity, key, allow_unknown)
     return [_quota_edit(op, entity, key, value) for op, key, value in wanted]
-
-
-def _refuse_list_operations(requested: Wishes) -> None:
-    for operation in (APPEND, SUBTRACT):
-        if key := next(iter(requested.get(operation, ())), None):
-            raise UsageError(f"{key} is not a list: there is nothing to {operation}")
 
 
 def _refuse_quota_key(entity: Entity, key: str, allow_unknown: Collection[str]) -> None:
@@ -342,11 +310,7 @@ def _refuse_quota_key(entity: Entity, key: str, allow_unknown: Collection[str]) 
     if key not in keys and key not in allow_unknown:
         has_clients = entity.get("user") and DEFAULT not in dict(entity.parts).values()
         known = (*keys, *CLIENT_KEYS) if has_clients else keys
-        of = "quota and client" if has_clients else "quota"
-        raise UsageError(
-            f"Only {of} configs can be added or deleted for {entity}. Unexpected config name: {key}",
-            hint=did_you_mean(key, known, f"One of {', '.join(known)}."),
-        )
+        raise UsageError(f"Only {', '.join(known)} can be added or deleted for {entity}. Unexpected config name: {key}")
 
 
 def _quota_edit(op: str, entity: Entity, key: str, value: str | None) -> Edit:
@@ -356,3 +320,126 @@ def _quota_edit(op: str, entity: Entity, key: str, value: str | None) -> Edit:
     if number is None:
         raise UsageError(f"Cannot parse quota configuration value for {key}: {value}")
     return Edit(op, entity, key, text_of(parse_value(key, number)))
+
+
+# --- answers, as the lines that the tool prints, and as the table that KIP-248 promised ---
+
+Row = Mapping[str, Any]
+"""A row of CONFIGS or of QUOTAS."""
+
+
+def completed(chosen: Sequence[NamedType]) -> list[str]:
+    """The line after a change."""
+    entity_type, (name,) = chosen[0]
+    default = f"Completed updating default config for {entity_type} in the cluster."
+    return [f"Completed updating config for {singular(entity_type)} {name}." if name else default]
+
+
+def missing(entity_type: str, name: str) -> str:
+    """The line of a resource that does not exist."""
+    return f"The {singular(entity_type)} '{name}' doesn't exist and doesn't have dynamic config."
+
+
+def own_rows(entity_type: str, resource: Resource, rows: Iterable[Row]) -> list[Row]:
+    """The configs that were set on the resource itself; of a broker's loggers all are."""
+    return [row for row in rows if entity_type == "broker-loggers" or row["source"] == resource.source]
+
+
+def config_lines(entity_type: str, name: str, rows: Iterable[Row], *, is_all: bool) -> Iterator[str]:
+    """The configs of one resource, below its heading."""
+    default = f"Default configs for {entity_type} in the cluster are:"
+    yield f"{'All' if is_all else 'Dynamic'} configs for {singular(entity_type)} {name} are:" if name else default
+    for row in rows:
+        synonyms = ", ".join(f"{s['source']}:{s['key']}={_java(s['value'])}" for s in row["synonyms"] or ())
+        sensitive = str(bool(row["is_sensitive"])).lower()
+        yield f"  {row['key']}={_java(row['value'])} sensitive={sensitive} synonyms={{{synonyms}}}"
+
+
+def _java(value: str | None) -> str:
+    return "null" if value is None else value
+
+
+def quota_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """The quotas of each entity in a line."""
+    for entity, mine in groupby(rows, itemgetter("entity")):
+        values = ", ".join(f"{row['key']}={double_text(row['value'])}" for row in mine)
+        yield f"Quota configs for {_in_words(Entity.parse(entity))} are {values}"
+
+
+def client_config_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """The dynamic configs of each entity in a line, as KIP-649 has it."""
+    for entity, mine in groupby(rows, itemgetter("entity")):
+        values = ", ".join(f"{row['key']}={row['value']}" for row in mine)
+        yield printable(f"Dynamic configs for {_in_words(Entity.parse(entity))} are {values}")
+
+
+def supported_lines(supported: Mapping[str, Mapping[tuple[str, str], Sequence[str]]]) -> Iterator[str]:
+    """The keys that each software and version supports, an entity in a line, as KIP-649 has it."""
+    for entity, versions in supported.items():
+        values = {
+            f"ClientInformation(softwareName={software}, softwareVersion={version})": ", ".join(keys)
+            for (software, version), keys in versions.items()
+        }
+        yield printable(f'Supported dynamic configs for {_in_words(Entity.parse(entity))} are "{values}"')
+
+
+def scram_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """The credentials of each user in a line."""
+    credentials = (row for row in rows if row["mechanism"] is not None)
+    for user, mine in groupby(credentials, itemgetter("user")):
+        values = ", ".join(f"{row['mechanism']}=iterations={row['iterations']}" for row in mine)
+        yield f"SCRAM credential configs for user-principal '{user}' are {values}"
+
+
+_NOUNS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
+
+
+def _in_words(entity: Entity) -> str:
+    nouns = ((_NOUNS.get(kind, kind), name) for kind, name in entity.parts)
+    return ", ".join(f"the default {noun}" if name is DEFAULT else f"{noun} '{name}'" for noun, name in nouns)
+
+
+def source_in_words(name: str | None) -> str:
+    """A source or a level as KIP-248 writes it: `Dynamic topic config`, `Default user`."""
+    return (name or "").replace("_", " ").capitalize()
+
+
+HEADINGS = ("Name", "Value", "Sensitive", "Read-only", "Source")
+
+
+def organised(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """KIP-248's table: names to the right, values to the left, in columns as wide as they need to be; escaped."""
+    title, rows = printable(title), [[*map(printable, row)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(HEADINGS, *rows, strict=True)]
+    lines = [_line(HEADINGS, widths, " "), *(_line(row, widths, "=") for row in rows)]
+    yield title.center(max(map(len, lines))).rstrip()
+    yield from lines
+
+
+def _line(row: Sequence[str], widths: Sequence[int], sign: str) -> str:
+    name, value, *rest = row
+    texts = [name.rjust(widths[0]), sign, value.ljust(widths[1])]
+    texts += ["", *(text.rjust(width) for text, width in zip(rest, widths[2:], strict=True))]
+    return " ".join(texts).rstrip()
+
+
+def organised_configs(entity_type: str, name: str, rows: Iterable[Row]) -> Iterator[str]:
+    """The table of one resource."""
+    noun = singular(entity_type).upper()
+    title = f"CONFIGS FOR {noun} {name}" if name else f"DEFAULT CONFIGS FOR {entity_type.upper()}"
+    cells = []
+    for row in rows:
+        flags = (str(bool(row[name])).lower() for name in ("is_sensitive", "is_read_only"))
+        value = SHOWN if row["is_sensitive"] else row["value"] or ""
+        cells.append([row["key"], value, *flags, source_in_words(row["source"])])
+    yield from organised(title, cells)
+
+
+def organised_quotas(rows: Iterable[Row]) -> Iterator[str]:
+    """The table of each entity."""
+    for entity, mine in groupby(rows, itemgetter("entity")):
+        title = f"CONFIGS FOR {_in_words(Entity.parse(entity)).replace('user-principal', 'user')}"
+        cells = [
+            (row["key"], double_text(row["value"]), "false", "false", source_in_words(row["level"])) for row in mine
+        ]
+        yield from organised(title, cells)
