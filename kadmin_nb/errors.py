@@ -141,7 +141,8 @@ class Hinted(BaseException):
 
     def _render_traceback_(self) -> list[str]:
         """The lines that IPython shows instead of a stack trace; JupyterLab itself would break them within words."""
-        return ["\n".join(between_words(line, _OF_A_CELL)) for line in self.lines()]
+        lines = ["\n".join(between_words(line, _OF_A_CELL)) for line in self.lines()]
+        return lines if self.rows is None else [*lines, repr(self.rows)]
 
 
 _OF_A_CELL = 68
@@ -230,15 +231,9 @@ class PlanRefused(KadminError):
 class Conflict(PlanRefused):
     """The cluster has changed since the plan. `rows` are the rows that changed: old, now, wanted."""
 
-    def _render_traceback_(self) -> list[str]:
-        return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]
-
 
 class Dangerous(PlanRefused):
     """The change weakens durability or security, and was not allowed by name. `rows` are the dangerous rows."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]
 
 
 class Expired(PlanRefused):
@@ -269,10 +264,6 @@ LOCKED = "LOCKED"
 """Our name of a lease that another holds."""
 
 _CLASS_OF_CODE = {
-    "TOPIC_AUTHORIZATION_FAILED": NotAuthorized,
-    "GROUP_AUTHORIZATION_FAILED": NotAuthorized,
-    "CLUSTER_AUTHORIZATION_FAILED": NotAuthorized,
-    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": NotAuthorized,
     "SASL_AUTHENTICATION_FAILED": AuthenticationFailed,
     "UNSUPPORTED_SASL_MECHANISM": AuthenticationFailed,
     "ILLEGAL_SASL_STATE": AuthenticationFailed,
@@ -289,7 +280,8 @@ _CLASS_OF_CODE = {
 
 def kind_of(code: str | None) -> type[KadminError]:
     """The class that says what Kafka's name of an error says; `Invalid` where none fits better."""
-    return _CLASS_OF_CODE.get(code or "", Invalid)
+    name = code or ""
+    return NotAuthorized if name.endswith("_AUTHORIZATION_FAILED") else _CLASS_OF_CODE.get(name, Invalid)
 
 
 class Interrupted(Hinted, KeyboardInterrupt):

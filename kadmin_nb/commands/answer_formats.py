@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError, printable
+from ..errors import KadminError, PartlyFailed, UsageError, printable
 from .click_glue import Text
 
 if TYPE_CHECKING:
@@ -47,7 +47,17 @@ def write_file(value: Any, place: Path) -> None:
         raise UsageError("--out works with frames only")
     from ..frames.frame_files import write_table
 
-    write_table(value.to_arrow(), place)
+    try:
+        write_table(value.to_arrow(), place)
+    except KadminError as exc:
+        raise lost(value, exc) from None
+
+
+def lost(value: Any, error: KadminError) -> KadminError:
+    """The error of an answer that could not be written; of changes that were made, one that says that they stay."""
+    if not getattr(value, "_anything_changed", False):
+        return error
+    return PartlyFailed(f"{error}; changes already made stay: {value._short_form()}", outcomes=value)
 
 
 def as_json(value: Any) -> Text:

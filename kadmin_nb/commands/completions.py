@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from .. import documents, files
@@ -26,6 +25,7 @@ from ..model.quota_keys import IP_KEYS, QUOTA_KEY_NAMES, USER_CLIENT_KEYS
 from ..model.resources import WORDS
 from ..model.scram import MECHANISMS
 from ..paths import cache_dir
+from ..web import result_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -264,34 +264,18 @@ class NamesOfThread:
     def __init__(self, settings_of: Callable[[str | None], Settings]) -> None:
         self._settings_of = settings_of
         self._known: dict[str | None, tuple[float, Mapping[str, tuple[str, ...]]]] = {}
-        self._threads: dict[str | None, Thread] = {}
 
     def __call__(self, word: str, target: str | None, before: Sequence[str]) -> Iterable[Value]:
         yield from fixed_values(word, before)
-        if word in (*TYPES, *WORDS) and not self._is_fresh(target):
-            self._asking(target).join(WAIT)
-        if word in (*TYPES, *WORDS) and self._is_fresh(target):
-            yield from self._known[target][1].get(word, ())
+        asked, names = self._known.get(target, (-FRESH, {}))
+        if word in (*TYPES, *WORDS) and time.monotonic() - asked >= FRESH:
+            with suppress(KadminError, OSError):  # Tab prints nothing; what comes too late is there for the next
+                names = result_of(lambda: self._ask(target), WAIT)
+        yield from names.get(word, ())
 
-    def begin(self) -> None:
-        """Ask the current cluster, which was another one before, without waiting: the first Tab has names."""
-        self._known.pop(None, None)
-        self._threads.pop(None, None)
-        self._asking(None)
-
-    def _is_fresh(self, target: str | None) -> bool:
-        return target in self._known and time.monotonic() - self._known[target][0] < FRESH
-
-    def _asking(self, target: str | None) -> Thread:
-        """The thread that asks, begun now unless one is under way."""
-        thread = self._threads.get(target)
-        if thread is None or not thread.is_alive():
-            thread = self._threads[target] = Thread(target=self._ask, args=[target], daemon=True)
-            thread.start()
-        return thread
-
-    def _ask(self, target: str | None) -> None:
+    def _ask(self, target: str | None) -> Mapping[str, tuple[str, ...]]:
         from ..cluster.near_names import names_of
 
-        with suppress(KadminError, OSError):  # Tab prints nothing
-            self._known[target] = (time.monotonic(), names_of(self._settings_of(target)))
+        names = names_of(self._settings_of(target))
+        self._known[target] = (time.monotonic(), names)
+        return names

@@ -89,9 +89,8 @@ def audit(session: Session, only: tuple[str, ...], stage: bool, plan_options: Pl
     {here} --only repeats --stage
     {here} --only leftover --apply
     """
-    is_changing = plan_options.asks_for_change(stage)
     findings = session.cluster.configs.audit().only(*only)
-    edits = findings.edits() if is_changing else []
+    edits = findings.edits() if stage or plan_options.apply or plan_options.save else []
     return session.change(edits, plan_options) if edits else findings
 
 

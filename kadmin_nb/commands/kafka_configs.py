@@ -62,17 +62,6 @@ def _flag_options(command: Command) -> Command:
     return command
 
 
-def _change_options(command: Command) -> Command:
-    described = {
-        "add-config": ("K=V,K=[V,V]", "Set configs; put a value with commas in brackets."),
-        "add-config-file": ("FILE", "Set the configs in a properties file; the plan stores references to its secrets."),
-        "delete-config": ("K,K", "Remove configs."),
-    }
-    for option, (metavar, text) in reversed(described.items()):
-        command = click.option(f"--{option}", multiple=True, metavar=metavar, help=text)(command)
-    return command
-
-
 @click.command("kafka-configs", cls=Verb)
 @click.option("--describe", is_flag=True, help="Print the configs of the entity.")
 @click.option("--alter", is_flag=True, help="Change the configs of the entity.")
@@ -90,7 +79,16 @@ def _change_options(command: Command) -> Command:
     help="The default entity, instead of a name.",
 )
 @_flag_options
-@_change_options
+@click.option(
+    "--add-config", multiple=True, metavar="K=V,K=[V,V]", help="Set configs; put a value with commas in brackets."
+)
+@click.option(
+    "--add-config-file",
+    multiple=True,
+    metavar="FILE",
+    help="Set the configs in a properties file; the plan stores references to its secrets.",
+)
+@click.option("--delete-config", multiple=True, metavar="K,K", help="Remove configs.")
 @kafka_tool.kafka_tool
 def kafka_configs(session: Session, output: str, plan_options: PlanOptions, **params: Any) -> Any:
     """kafka-configs.sh of Kafka 4.4: its arguments and output, with changes that are planned, journalled and verified.

@@ -13,7 +13,6 @@ import click
 from ..errors import UsageError
 from ..frames import ENGINES, FORMS
 from ..hints import nearest
-from ..model.entity import TYPES, entity_type
 from ..model.grammar import Choice, format_word, without_sign
 from ..model.quota_keys import find
 from ..model.times import length_of_time
@@ -98,10 +97,9 @@ def keys_of(text: tuple[str, ...]) -> list[str] | None:
     UsageError
         `--keys` without any key, as of an empty shell variable.
     """
-    keys = [key for part in text for key in part.split(",") if key]
-    if text and not keys:
-        raise UsageError("--keys names no key", hint="For example --keys producer_byte_rate,consumer_byte_rate.")
-    return keys or None
+    if text and not any(text):
+        raise UsageError("--keys names no key")
+    return [key for part in text for key in part.split(",") if key] or None
 
 
 def reading(command: Command) -> Command:
@@ -167,14 +165,6 @@ def pair(text: str, option: str = "--property", form: str = "key=value") -> tupl
     return key, value
 
 
-class _Types(click.Choice[str]):
-    """These types; of entities also one that this version does not know, `entity:team`."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        is_later_type = self.choices == TYPES and entity_type(value) is not None
-        return value if is_later_type else super().convert(value, param, ctx)
-
-
 def types(*names: str) -> Callable[[Command], Command]:
     """`--default TYPE` and `--any TYPE`, for shells that eat the `<` of `<default>`; the command sees words."""
 
@@ -182,7 +172,12 @@ def types(*names: str) -> Callable[[Command], Command]:
         ctx.meta[_MORE_WORDS] = (*ctx.meta.get(_MORE_WORDS, ()), *(f"{kind}=<{option.name}>" for kind in kinds))
 
     def decorate(command: Command) -> Command:
-        how: dict[str, Any] = {"multiple": True, "type": _Types(names), "expose_value": False, "callback": add_words}
+        how: dict[str, Any] = {
+            "multiple": True,
+            "type": click.Choice(names),
+            "expose_value": False,
+            "callback": add_words,
+        }
         for name in ("any", "default"):
             command = click.option(f"--{name}", help=f"The same as TYPE=<{name}>.", **how)(command)
         return command
@@ -256,8 +251,8 @@ def impact(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(session: Session, impact: Any, **params: Any) -> Any:
-        is_applied, told = "plan_options" in params and params["plan_options"].apply, params.get("told")
-        refuse_together({"--impact": impact is not None, "--apply": is_applied, f"--{told}": told})
+        is_applied = "plan_options" in params and params["plan_options"].apply
+        refuse_together({"--impact": impact is not None, "--apply": is_applied})
         return command(session, impact=usage_frame(session, impact), **params)
 
     return _impact(run)

@@ -48,7 +48,7 @@ def plan(session: Session, file: str | Path | None, impact: Any, plan_options: P
     {here} from cluster.yaml
     """
     if verb := click.get_current_context().invoked_subcommand:
-        if file or impact is not None or plan_options.is_typed:
+        if file or impact is not None or plan_options.apply or plan_options.save:
             raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
         return None
     if file is None:
@@ -82,20 +82,15 @@ which_plan = click.argument("which", metavar="PLAN")
     type=FRAME,
     help="USAGE, a variable or file: show which clients it would throttle, and for how long.",
 )
-@click.option("--dangers", "told", flag_value="dangers", help="Only its dangers, as a frame.")
-@click.option("--warnings", "told", flag_value="warnings", help="Only its warnings, as a frame.")
 @click.option("--rights", is_flag=True, help="Which rights applying it needs, and which of them you have.")
-def show(session: Session, which: str, usage: Any, impact: Any, told: str | None, rights: bool) -> Any:
+def show(session: Session, which: str, usage: Any, impact: Any, rights: bool) -> Any:
     """Show a plan.
 
     PLAN is its file or id. Only --usage, --impact and --rights connect to the cluster."""
-    of_frames = {"--usage": usage is not None, "--impact": impact is not None}
-    options.refuse_together({"--rights": rights, f"--{told}": told, **of_frames})
+    options.refuse_together({"--rights": rights, "--usage": usage is not None, "--impact": impact is not None})
     plan = load_plan(which)
     if rights:
         return session.cluster.permissions(plan)
-    if told:
-        return getattr(plan, told)()
     if impact is not None:
         return session.cluster.plans.bind(plan).impact(impact)
     return plan if usage is None else session.cluster.plans.stalls(plan, usage_frame(session, usage))

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from ..errors import UsageError
 from . import options
 from .click_glue import FILE, FRAME, Verbs
 from .session import Session, frame_in_arrow
@@ -68,21 +67,8 @@ def _target(session: Session, name: Any) -> Any:
     if not isinstance(name, str | Path):
         return name
     text = str(name)
-    if session.variables is not None and text in session.variables:
-        return _of_variable(session, text)
     if Path(text).suffix == ".json" and Path(text).exists():
         return Plan.load(text)
     if (source := named(text)).what != "cluster":
         return kept(source, None).content
     return plan_named(text) if text not in profile_names() and is_id(text) else text
-
-
-def _of_variable(session: Session, name: str) -> Any:
-    from ..cluster import Cluster
-    from ..plans.plan import Plan
-    from ..state.snapshots import Snapshot
-
-    value = session.find_frame(name)
-    if not isinstance(value, Cluster | Snapshot | Plan):
-        raise UsageError(f"{name} is a {type(value).__name__}, not a cluster, a snapshot or a plan")
-    return value

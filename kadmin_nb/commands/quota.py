@@ -1,24 +1,40 @@
-"""`quota`: describe, resolve, tree, set, remove."""
+"""`quota`: describe, resolve, why, tree, audit, set, remove, chart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import ConnectionFailed, TimedOut, UsageError
+from ..frames.blocks import NOTEBOOK, Page
+from ..frames.display import Display
 from ..model.changes import Edit
 from ..model.entity import ARGUMENTS, TYPES, entity_type
 from ..model.quota_keys import parse_value
 from ..plans import change_words
 from . import completions, options
 from .change_options import changing, every, planning
-from .chart import chart
 from .click_glue import FRAME, Verbs, words
 from .options import Length, read_selectors
-from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
+from .session import (
+    FRAME_FILES,
+    PlanOptions,
+    Session,
+    frame_in_arrow,
+    frame_or_file,
+    read_frame,
+    spark_for,
+    usage_frame,
+    with_progress,
+)
+from .state_verbs import history_at
 from .usage import near, top, usage
+
+if TYPE_CHECKING:
+    from ..frames.blocks import Block
 
 TO_READ = "[TYPE=NAME]..."
 FINDINGS = ("shadowed", "redundant", "unlimited", "client-ids")
@@ -184,10 +200,9 @@ def audit(
     {here} --only redundant --stage
     {here} --only unlimited --clients clients.csv --keys producer_byte_rate
     """
-    is_changing = plan_options.asks_for_change(stage)
     known = frame_in_arrow(session, clients)
     found = session.cluster.quotas.audit(known, keys=options.keys_of(keys), assume_default=assume_default).only(*only)
-    edits = found.edits() if is_changing else []
+    edits = found.edits() if stage or plan_options.apply or plan_options.save else []
     return session.change(edits, plan_options) if edits else found
 
 
@@ -238,5 +253,91 @@ def _edits(verb: str, words: Sequence[str], pairs: Any, session: Session, plan_o
     return on_each_pair(pattern, clients)
 
 
-for more in (chart, near, top, usage):
+CHARTS = ("effective", "hierarchy", "history", "plan", "usage")
+ENDINGS = (".svg", ".png", ".html", ".json")
+"""The files that a chart can be written to."""
+
+
+class ChartAnswer(Display):
+    """A chart as the value of a command: in a notebook's cell it is the chart, in a terminal its finding."""
+
+    def __init__(self, chart: Any, place: str | None) -> None:
+        self.chart, self.place = chart, place
+
+    def _title(self) -> str:
+        from ..charts.showing import headline
+
+        return headline(self.chart)
+
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        yield f"written to {self.place}" if self.place else "--out chart.svg writes it; also .png, .html, .json"
+
+    def _in_cell(self) -> Any:
+        return self.chart
+
+
+@quota.command()
+@options.connecting
+@click.argument("name", metavar="NAME", type=click.Choice(CHARTS))
+@click.argument("source", metavar="[SOURCE]", type=FRAME, required=False)
+@click.option("--history", metavar="WHERE", help="Of usage: the limits as they were in this history.")
+@click.option("--out", "place", metavar="FILE", help=f"Write it to FILE: {', '.join(ENDINGS)}.")
+def chart(session: Session, name: str, source: Any, history: str | None, place: str | None) -> ChartAnswer:
+    """Draw one of five charts.
+
+    They are hierarchy (of the cluster), plan (default: of what is staged), effective (of clients), usage (of USAGE or
+    BACKTEST) and history. SOURCE is a frame, a variable or a Parquet or CSV file; of plan its file or id, of history
+    its place.
+
+    \b
+    {here} hierarchy --out quotas.svg
+    {here} effective clients.parquet
+    {here} usage used.parquet
+    {here} plan p.json
+    {here} history lake/kafka
+    """
+    from .. import charts
+    from ..charts import showing
+
+    if place is not None and not place.endswith(ENDINGS):
+        raise UsageError(f"--out {place} does not end in {', '.join(ENDINGS)}")
+    rows = _charted(session, name, source)
+    limits: list[Any] = []
+    if name == "usage" and "throttled_share" not in _columns(rows):  # BACKTEST has its limits
+        limits = [session.cluster.quotas.describe() if history is None else history_at(history)]
+    drawn = getattr(charts, name)(rows, *limits)
+    if place is not None:
+        showing.write(drawn, Path(place))
+    return ChartAnswer(drawn, place)
+
+
+def _columns(frame: Any) -> list[str]:
+    """The names of the columns of a frame of any kind."""
+    return [*getattr(frame, "column_names", frame.columns)]
+
+
+def _charted(session: Session, name: str, source: Any) -> Any:
+    """What the chart of that name shows, out of the cluster, a plan, a history or a frame."""
+    if source is None and name == "hierarchy":
+        return session.cluster.quotas.describe()
+    if source is None and name == "plan":
+        return session.plan(PlanOptions())
+    if source is None:
+        raise UsageError(f"a SOURCE of the chart {name} is required", hint=f"chart {name} SOURCE; --help has examples.")
+    is_frame = not isinstance(source, str) or source.endswith(FRAME_FILES)
+    if name == "plan" and not is_frame:
+        from ..plans.journal.store import plan_named
+
+        return plan_named(source)
+    if name == "history" and not is_frame:
+        from ..state import open_history
+
+        return open_history(source).changes((None, None))
+    if name == "effective":
+        clients = frame_in_arrow(session, source)
+        return clients if "level" in _columns(clients) else session.cluster.quotas.resolve(pairs=clients)
+    return read_frame(session, source)
+
+
+for more in (near, top, usage):
     quota.add_command(more)

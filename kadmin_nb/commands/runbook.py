@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .. import documents, files
+from .. import files
 from ..errors import Invalid, KadminError, UsageError
 from ..state.nodes import Node, compose
 from . import completions, options
 from .click_glue import Text, Verbs, Words
 
-_LARGEST_FILE = 1 << 26
+_LARGEST_FILE = 1 << 22
 """Bytes of a file of parameters."""
-
-_LARGEST_YAML = 1 << 22
 
 
 @click.group(cls=Verbs)
@@ -109,25 +106,15 @@ def run(
 
 
 def _parameters_in(place: Path) -> dict[str, Any]:
-    """The parameters of a file: a JSON object, or a mapping of YAML, in which all is the text that stands there."""
+    """The parameters of a file of YAML, which JSON is; a value is then read as its declared type, as one of `-p` is."""
     text = files.read_text(place, "a file of parameters", _LARGEST_FILE)
-    is_yaml = place.suffix in (".yaml", ".yml") or (place.suffix != ".json" and text.lstrip()[:1] != "{")
-    values = None
-    with suppress(ValueError):
-        values = _of_yaml(text, place) if is_yaml else documents.from_json(text)
-    if not isinstance(values, dict):
-        raise Invalid(f"{place} is not a {'YAML mapping' if is_yaml else 'JSON object'} of parameters")
-    return values
-
-
-def _of_yaml(text: str, place: Path) -> Any:
-    """Its mappings, lists and texts; a parameter is then read as its declared type, as one of `-p` is."""
-    if len(text) > _LARGEST_YAML:
-        raise UsageError(f"{place} has more than {_LARGEST_YAML:,} characters of YAML", hint="JSON may have more.")
     try:
-        return _plain(compose(text))
+        values = _plain(compose(text))
     except KadminError as exc:
         raise exc.within(place) from None
+    if not isinstance(values, dict):
+        raise Invalid(f"{place} is not a mapping of parameters")
+    return values
 
 
 def _plain(node: Node | None) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +33,6 @@ Watch = Callable[[], AbstractContextManager[Note | None]]
 """Opens a line that is written over while something goes on; it gives None where nobody watches."""
 
 
-def _nothing() -> None:
-    """No line before this one chose a cluster."""
-
-
 @dataclass(frozen=True)
 class PlanOptions:
     """The options of a verb that plans, and how the plan is applied where `apply` asks for that."""
@@ -49,24 +45,6 @@ class PlanOptions:
     again: bool = False
     every: bool = False
     apply_options: ApplyOptions = field(default_factory=ApplyOptions)
-
-    @property
-    def is_typed(self) -> bool:
-        """True if any of them was; a policy alone, which may precede a sub-command, does not count."""
-        return replace(self, apply_options=replace(self.apply_options, policy=())) != PlanOptions()
-
-    def asks_for_change(self, stage: bool) -> bool:
-        """True if what a reading verb finds is to be changed: staged, saved as a plan, or applied.
-
-        Raises
-        ------
-        UsageError
-            Options of a change without one.
-        """
-        is_asked = stage or self.apply or self.save is not None
-        if self.is_typed and not is_asked:
-            raise UsageError("options of a change need a change", hint="Add --stage, --save FILE or --apply.")
-        return is_asked
 
 
 @dataclass
@@ -87,30 +65,26 @@ class Session:
     cell: str | None = None
     connected: Cluster | None = None
     owns: bool = True
-    remember: Callable[[], str | None] = _nothing
-    """Finds the target that an earlier line chose, when a line names none."""
-
-    @cached_property
-    def _remembered(self) -> str | None:
-        return self.remember()
+    remembered: str | None = None
+    """The target that an earlier line chose."""
 
     @property
     def is_remembered(self) -> bool:
         """True if no word of the line names the target: an earlier line chose it."""
-        return self.target is None and self._remembered is not None
+        return self.target is None and self.remembered is not None
 
     @property
     def cluster(self) -> Cluster:
         """The current cluster, reached on first use."""
         if self.connected is None:
-            self.connected = self._reached(self.target or self._remembered, self.properties)
+            self.connected = self._reached(self.target or self.remembered, self.properties)
         return self.connected
 
     @property
     def cluster_to_change(self) -> Cluster:
         """The current cluster; a line that changes it and does not name it says first which one it is."""
         if self.is_remembered:
-            self.warn(f"current cluster: {self._remembered}, {self.cluster.id}")
+            self.warn(f"current cluster: {self.remembered}, {self.cluster.id}")
         return self.cluster
 
     def settings_of(self, target: str | None) -> Settings:
@@ -125,7 +99,7 @@ class Session:
 
         if target is None and self.connected is not None:
             return self.connected.settings
-        return settings_for(target or self.target or self._remembered, self.properties if target is None else None)
+        return settings_for(target or self.target or self.remembered, self.properties if target is None else None)
 
     @contextmanager
     def at(self, target: Any, properties: Mapping[str, str]) -> Iterator[Session]:

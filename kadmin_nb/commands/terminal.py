@@ -22,7 +22,6 @@ from ..errors import (
     Interrupted,
     KadminError,
     NotFound,
-    PartlyFailed,
     UsageError,
     between_words,
     printable,
@@ -30,6 +29,7 @@ from ..errors import (
 from ..frames.blocks import DIM, RED, ROWS, inked
 from ..hints import terminal
 from . import Result, run
+from .chosen_cluster import default_target
 from .session import Session
 from .windows import PAGED_ROWS, StatusLine, can_colour, can_page, fitted_lines, show_in_pager, width_of
 
@@ -126,7 +126,7 @@ def run_line(words: list[str]) -> int:
         progress=status.progress,
         note=partial(_note_above, status),
         watch=status.watch,
-        remember=_remembered,
+        remembered=default_target(),
     )
     try:
         for number, word in enumerate(words, 1):
@@ -151,13 +151,6 @@ def run_line(words: list[str]) -> int:
         _close(session)
 
 
-def _remembered() -> str | None:
-    """The target of a line that names none; a line without a cluster never asks."""
-    from .chosen_cluster import default_target
-
-    return default_target()
-
-
 def _close(session: Session) -> None:
     """The answer was given; a connection that ends badly changes nothing."""
     with contextlib.suppress(KadminError):
@@ -172,12 +165,9 @@ def _shown(result: Result) -> ExitState:
     try:
         _print(result)
     except KadminError as exc:
-        if error is not None:
-            _say(exc)
-        elif getattr(value, "_anything_changed", False):
-            raise PartlyFailed(f"{exc}; changes already made stay: {value._short_form()}") from None
-        else:
+        if error is None:
             raise
+        _say(exc)
     if error is not None:
         _say(error)
         return error.exit_state
@@ -199,11 +189,11 @@ def _print(result: Result) -> None:
     if result.out:
         write_file(result.value, Path(result.out))
     elif result.json:
-        _print_lines(json_lines(result.value))
+        _print_lines(json_lines(result.value), result.value)
     else:
         with_pager = result.error is None and can_page(sys.stdin, sys.stdout)
         lines = fitted_lines(result.value, sys.stdout, rows=PAGED_ROWS if with_pager else ROWS)
-        _print_lines(show_in_pager(lines, sys.stdout) if with_pager else lines)
+        _print_lines(show_in_pager(lines, sys.stdout) if with_pager else lines, result.value)
 
 
 def _show_warning(status: StatusLine, message: Warning | str, *_: object, **__: object) -> None:
@@ -211,11 +201,13 @@ def _show_warning(status: StatusLine, message: Warning | str, *_: object, **__: 
     _note_above(status, f"Note: {printable(str(message))}")
 
 
-def _print_lines(lines: Iterable[str]) -> None:
-    """Print the lines; a reader that went away, `| head`, is not a failure."""
+def _print_lines(lines: Iterable[str], value: object) -> None:
+    """Print the lines of a value; a reader that went away, `| head`, is not a failure."""
+    from .answer_formats import lost
+
     error = _write_lines(sys.stdout, lines)
     if error is not None and not isinstance(error, BrokenPipeError):
-        raise files.not_written(Path("standard output"), error)
+        raise lost(value, files.not_written(Path("standard output"), error))
 
 
 def _write_lines(stream: TextIO, lines: Iterable[str]) -> OSError | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kadmin_nb.model.connection_settings import Settings
 
 _LINE = re.compile(r"\s*(?:[^=%]+=\s*)?(?P<entry_point>%%?k(?:quota|config|plan|admin))[ \t](?P<line>.*)", re.DOTALL)
-_CELL = re.compile(r"\s*(?P<entry_point>%%k(?:quota|config|admin))\b")
+_CELL = re.compile(r"\s*%(?P<entry_point>%k(?:quota|config|admin))\b")
 
 
 class NothingButOurs:
@@ -55,10 +55,6 @@ class Completion:
             completions = NothingButOurs()
         return {"completions": completions, "matched_fragment": offers.fragment, "suppress": offers.is_ours}
 
-    def begin(self) -> None:
-        """Ask the current cluster for its names before the first Tab."""
-        self._values.begin()
-
     @cached_property
     def _values(self) -> NamesOfThread:
         from kadmin_nb.commands.completions import NamesOfThread
@@ -89,7 +85,7 @@ def offered(before: str, cell: str = "", values: Values | None = None) -> Offers
         Knows the values behind a word.
     """
     if cell and (head := _CELL.match(cell)):
-        return _offered(f"{head['entry_point']} line", before, values)
+        return _offered(head["entry_point"], before, values)
     line = _LINE.fullmatch(before)
     return _offered(line["entry_point"], line["line"], values) if line else _PYTHON
 

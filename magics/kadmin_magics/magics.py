@@ -35,7 +35,6 @@ else:
     HAS_COMPLETION = True
 
 if TYPE_CHECKING:
-    from kadmin_nb.cluster import Cluster
     from kadmin_nb.commands import Result
     from kadmin_nb.commands.session import Note
 
@@ -50,7 +49,6 @@ class KAdmin(Magics):
         super().__init__(shell)
         self._shell = shell
         self._completion = Completion(lambda target: self.session.settings_of(target)) if HAS_COMPLETION else None
-        self._named_cluster: Cluster | None = None
         self._frames = Frames(shell)
 
     def register(self) -> None:
@@ -144,11 +142,6 @@ class KAdmin(Magics):
             result = None
             try:
                 result = run(words, self.session, typed, entry_point(typed))
-                connected = self.session.connected
-                if connected is not None and connected is not self._named_cluster:  # the first Tab has its names
-                    self._named_cluster = connected
-                    if self._completion is not None:
-                        self._completion.begin()
                 value = self._handed(result)
                 return None if _is_hushed(line, caller()) else value
             except (KadminError, Interrupted) as exc:
@@ -160,9 +153,11 @@ class KAdmin(Magics):
 
     def _handed(self, result: Result) -> Any:
         """The value in its form; into its variable when it has one. What is raised where it is not ok, is."""
+        from kadmin_nb.commands.answer_formats import write_file
+
         value, (file, out) = _formed(result), _places(result.out)
         if file is not None:
-            _write(result, file)
+            write_file(result.value, file)
         if out is not None:
             self._shell.push({out: value})  # type: ignore[no-untyped-call]
         if result.error is not None:
@@ -201,20 +196,6 @@ def _places(out: str | None) -> tuple[Path | None, str | None]:
     from kadmin_nb.frames.frame_files import FILES
 
     return (Path(out), None) if out is not None and out.endswith(FILES) else (None, out)
-
-
-def _write(result: Result, file: Path) -> None:
-    """Write the rows; where that fails after a change, the error has them: they are shown."""
-    from kadmin_nb.commands.answer_formats import write_file
-
-    try:
-        write_file(result.value, file)
-    except KadminError as exc:
-        if result.error is not None:  # it says more than why its rows are not in a file
-            return _show_text("\n".join(exc.lines()))
-        if getattr(result.value, "_anything_changed", False):
-            exc.outcomes = result.value
-        raise
 
 
 def _display_outcomes(failed: KadminError | Interrupted, result: Result | None) -> None:

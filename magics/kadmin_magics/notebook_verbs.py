@@ -14,7 +14,7 @@ import click
 
 from kadmin_nb.commands import completions, options
 from kadmin_nb.commands.change_options import again, applying, changing, every, planning
-from kadmin_nb.commands.click_glue import FRAME, Offers, Verb, Verbs, Words, words
+from kadmin_nb.commands.click_glue import FRAME, Verb, Verbs, words
 from kadmin_nb.commands.config import RESOURCES, config
 from kadmin_nb.commands.options import read_selectors
 from kadmin_nb.commands.plan_verbs import load_plan, plan, which_plan
@@ -99,15 +99,13 @@ def review(session: NotebookSession, which: str, apply_options: ApplyOptions) ->
 
 @cache
 def entry_point(name: str) -> click.Command:
-    """The command of a magic; of `%%kquota line`, the verbs that a line of such a cell may begin with."""
+    """The command of a magic."""
     of_the_stage = (plan_staged, apply_shown, discard)
     groups = [_with(quota, *of_the_stage, edit_quotas), _with(config, *of_the_stage, edit_configs), _with(plan, review)]
     lines = {f"%k{group.name}": group for group in groups}
     lines["%kadmin"] = _with(root, *groups, _with(scram, *of_the_stage))
     cells = {"%%kadmin": None, "%%kquota": "quota", "%%kconfig": "config"}
-    if name in lines:
-        return lines[name]
-    return _cell(cells[name]) if name in cells else _line(cells[name.removesuffix(" line")])
+    return lines[name] if name in lines else _cell(cells[name])
 
 
 def _with(group: Verbs, *verbs: click.Command) -> Verbs:
@@ -146,24 +144,3 @@ def _cell(kind: str | None) -> click.Command:
         return session.change(edits, plan_options)
 
     return staged
-
-
-def _line(kind: str | None) -> click.Command:
-    """The verbs that a line of such a cell may begin with; they complete and do nothing."""
-    words = {verb: click.Argument(["words"], nargs=-1, type=Words(offer)) for verb, offer in _OFFERS[kind].items()}
-    commands = {verb: click.Command(verb, params=[its], add_help_option=False) for verb, its in words.items()}
-    return Verbs("line", commands=commands)
-
-
-_QUOTA: dict[str, Offers] = {"set": completions.quota_settings, "remove": completions.quota_removals}
-_CONFIG: dict[str, Offers] = {
-    "set": completions.config_settings,
-    "reset": completions.config_resets,
-    "append": completions.config_settings,
-    "subtract": completions.config_settings,
-}
-_OFFERS: dict[str | None, dict[str, Offers]] = {
-    "quota": _QUOTA,
-    "config": _CONFIG,
-    None: {**_CONFIG, **_QUOTA, "set": completions.settings},
-}

@@ -16,9 +16,6 @@ from kadmin_nb.hints import did_you_mean
 _BETWEEN = ("IPython", "kadmin_magics", "decorator")
 """Packages whose frames lie between a line and its magic."""
 
-_INLINE = ("<listcomp>", "<setcomp>", "<dictcomp>")
-"""Comprehensions that have a frame of their own before Python 3.12: called at once, by the code around them."""
-
 
 def caller() -> FrameType:
     """The frame of the code that the running magic is a line of: of a cell, a function, a comprehension."""
@@ -66,12 +63,9 @@ class CallersVariables:
         return self._frame.f_globals if _is_within_another(self._frame) else {}
 
     def _unknown(self, name: str) -> UsageError:
-        code = self._frame.f_code
-        if name in code.co_varnames + code.co_cellvars + code.co_freevars:
-            return UsageError(f"{name} has no value yet in {code.co_name}")
         if name in self._unseen():
             return UsageError(
-                f"{name} is not a variable of {code.co_qualname} itself, and a line cannot see what is around it",
+                f"{name} is not a variable of {self._frame.f_code.co_qualname} itself",
                 hint=f"Pass it as an argument, or use {name} in the function's own code.",
             )
         hidden: dict[str, Any] = self._shell.user_ns_hidden
@@ -81,7 +75,7 @@ class CallersVariables:
 
 def _is_within_another(frame: FrameType) -> bool:
     """True of a function within a function: of the names around it Python keeps those that its own code uses."""
-    return "<locals>" in frame.f_code.co_qualname and frame.f_code.co_name not in _INLINE
+    return "<locals>" in frame.f_code.co_qualname
 
 
 def _names_in(frame: FrameType) -> dict[str, Any]:
@@ -89,9 +83,7 @@ def _names_in(frame: FrameType) -> dict[str, Any]:
     if frame.f_locals is frame.f_globals:
         return frame.f_globals
     code = frame.f_code
-    if code.co_name in _INLINE and frame.f_back is not None:
-        around = _names_in(frame.f_back)
-    elif _is_within_another(frame):
+    if _is_within_another(frame):
         around = {"__builtins__": frame.f_globals.get("__builtins__", __builtins__)}
     else:
         around = frame.f_globals

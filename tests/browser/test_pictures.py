@@ -54,7 +54,7 @@ CELLS = {
     "doctor": "%kadmin doctor",
     "may-i": "%kadmin may-i",
     "chart-hierarchy": "%kquota chart hierarchy",
-    "chart-effective": "%kquota chart effective --pairs clients",
+    "chart-effective": "%kquota chart effective clients",
     "error": "%kquota set producer_byte_rate=1,5MB/s user=alice",
 }
 WORDS = {

@@ -143,9 +143,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
     place = tmp_path / "plans"
     place.write_text("before")
     with place.open("a") as out:
-        done = subprocess.run(
-            [sys.executable, "-c", program], stdout=out, stderr=subprocess.PIPE, text=True, check=False
-        )
+        done = subprocess.run([sys.executable, "-c", program], stdout=out, stderr=subprocess.PIPE, check=False)
     assert (place.read_text(), b"/dev/stdout cannot be written" in done.stderr) == ("before", True)
     with pytest.raises(kn.Invalid, match="/dev/null cannot be written: it is a folder, a pipe or a device"):
         files.write(Path(os.devnull), "nobody reads it")

@@ -72,7 +72,6 @@ def test_sparks_java_home_drops_the_module_that_the_wheel_lacks(only, cache, tmp
     assert str(home).startswith(str(cache))
     for words in (
         ["--add-modules=jdk.incubator.vector"],
-        ["--add-modules", "jdk.incubator.vector"],
         ["-Da=b c", "--add-modules=jdk.incubator.vector", "--add-modules", "java.base"],
         ["--add-opens=java.base/sun.security.action=ALL-UNNAMED"],
     ):

@@ -45,7 +45,7 @@ def test_the_staged_plan_as_a_picture(live: Notebook, unique: Callable[[str], st
 def test_a_frame_of_the_notebook_as_a_picture(notebook: Notebook) -> None:
     """The frame was in a variable, and the chart wanted a file."""
     notebook["found"] = kn.Answer(effective(8)).to_pandas()
-    chart = notebook("%kquota chart effective --frame found")
+    chart = notebook("%kquota chart effective found")
     assert isinstance(chart.properties(width=300), alt.LayerChart)
     data, _ = notebook.shell.display_formatter.format(chart)  # type: ignore[union-attr]
     assert "<svg" in data["image/svg+xml"]

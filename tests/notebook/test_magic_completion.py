@@ -29,8 +29,7 @@ LINES = [
     ("%kplan ver", "ver", ["verify"]),
     ("%%kquota --rea", "--rea", ["--reason"]),
     ("%%kquota\nset producer_byte_rate=1 us", "us", ["user="]),
-    ("%%kquota\n# first\nre", "re", ["remove"]),
-    ("%%kadmin\nre", "re", ["remove", "reset"]),
+    ("%%kquota\n# first\nre", "re", ["remove", "resolve"]),
     ("%%kconfig\nreset topic=a cleanup", "cleanup", ["cleanup.policy"]),
 ]  # fmt: skip
 

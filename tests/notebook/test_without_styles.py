@@ -119,5 +119,5 @@ def test_numbers_are_at_the_right_and_whole(company: Notebook) -> None:
 def test_a_chart_is_one_output(company: Notebook) -> None:
     """A chart had a second output, of a style alone."""
     company["found"] = effective(8)
-    (output,) = shown(company, "%kquota chart effective --frame found")
+    (output,) = shown(company, "%kquota chart effective found")
     assert [*output][1:] == ["image/svg+xml", "text/plain"]

@@ -9,41 +9,41 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.charts.showing import headline
-from kadmin_nb.commands.chart import NAMES
+from kadmin_nb.commands.quota import CHARTS
 from tests.charts import charted_frames
 from tests.terminal.conftest import Kadmin
 
 
 @pytest.fixture
-def used(tmp_path: Path) -> str:
-    """A file with a USAGE frame."""
-    place = tmp_path / "used.parquet"
-    pq.write_table(charted_frames.usage(800), place)
+def changed(tmp_path: Path) -> str:
+    """A file with a frame of changes."""
+    place = tmp_path / "changed.parquet"
+    pq.write_table(charted_frames.CHARTS["history"][1](20), place)
     return str(place)
 
 
-def test_a_chart_is_its_finding_and_how_to_save_it(kadmin: Kadmin, used: str) -> None:
+def test_a_chart_is_its_finding_and_how_to_save_it(kadmin: Kadmin, changed: str) -> None:
     """The terminal printed `alt.Chart(...)`."""
-    result = kadmin("quota", "chart", "usage", "--frame", used)
+    result = kadmin("quota", "chart", "history", changed)
     assert result.code == 0
     assert result.out.splitlines() == [
-        "The use of 6 clients, none of which has a limit",
+        headline(kn.charts.history(charted_frames.CHARTS["history"][1](20))),
         "--out chart.svg writes it; also .png, .html, .json",
     ]
 
 
 @pytest.mark.parametrize("kind", ["svg", "png", "html", "json"])
-def test_a_chart_goes_into_a_file(kadmin: Kadmin, used: str, tmp_path: Path, kind: str) -> None:
+def test_a_chart_goes_into_a_file(kadmin: Kadmin, changed: str, tmp_path: Path, kind: str) -> None:
     """I wanted the picture for a report, and there was no notebook."""
     place = tmp_path / f"chart.{kind}"
-    result = kadmin("quota", "chart", "usage", "--frame", used, "--out", str(place))
+    result = kadmin("quota", "chart", "history", changed, "--out", str(place))
     assert result.out.splitlines()[1] == f"written to {place}"
     assert place.stat().st_size > 1000
 
 
 def test_another_ending_is_refused_before_anything_is_read(kadmin: Kadmin) -> None:
     """It read the log for a minute, and then did not know .gif."""
-    result = kadmin("quota", "chart", "usage", "--usage", "missing.parquet", "--out", "chart.gif")
+    result = kadmin("quota", "chart", "usage", "missing.parquet", "--out", "chart.gif")
     assert result.code == 2
     assert result.err.startswith("UsageError: --out chart.gif does not end in .svg, .png, .html, .json")
 
@@ -51,9 +51,8 @@ def test_another_ending_is_refused_before_anything_is_read(kadmin: Kadmin) -> No
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("usage",), "UsageError: --usage is required"),
-        (("effective",), "UsageError: --pairs is required"),
-        (("history",), "UsageError: --of is required"),
+        (("usage",), "UsageError: a SOURCE of the chart usage is required"),
+        (("history",), "UsageError: a SOURCE of the chart history is required"),
     ],
     ids=lambda words: words[0] if isinstance(words, tuple) else "",
 )
@@ -66,15 +65,15 @@ def test_what_a_chart_needs_is_named(kadmin: Kadmin, words: tuple[str, ...], lin
 
 def test_every_chart_has_a_word() -> None:
     """One of the charts could be made in Python only."""
-    assert {*NAMES} == {*kn.charts.__all__}
+    assert {*CHARTS} == {*kn.charts.__all__}
 
 
-@pytest.mark.parametrize("name", ["history", "plan", "usage", "effective", "hierarchy"])
+@pytest.mark.parametrize("name", ["history", "plan", "effective", "hierarchy"])
 def test_a_frame_that_is_there_needs_no_cluster(kadmin: Kadmin, tmp_path: Path, name: str) -> None:
     """I had the answer in a file, and it asked for a cluster."""
     draw, frame = charted_frames.CHARTS[name]
     pq.write_table(frame(20), tmp_path / "rows.parquet")
-    result = kadmin("quota", "chart", name, "--frame", str(tmp_path / "rows.parquet"))
+    result = kadmin("quota", "chart", name, str(tmp_path / "rows.parquet"))
     assert result.out.splitlines()[0] == headline(draw(frame(20)))
 
 
