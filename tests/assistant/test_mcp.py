@@ -163,14 +163,12 @@ OF_FILES = [
     ("quota_resolve", {"pairs": "clients.csv", "overridden": True}, 56),
     ("quota_audit", {"clients": "clients.csv", "only": ["unlimited"]}, 1),
     ("quota_why", {"words": ["user=alice"], "usage": "used.csv", "to": "producer_byte_rate=20MB/s", "all": True}, 4),
-    ("config_why", {"words": ["topic=orders"], "history": "lake"}, 0),
     ("history_changes", {"where": "lake"}, 0),
     ("history_as_of", {"where": "lake", "time": ["now"], "kind": "client_configs"}, 0),
     ("diff", {"sides": ["history:lake@now"], "all": True}, 0),
     ("diff", {"sides": ["now.yaml"]}, 0),
     ("diff", {"sides": ["plan:p.json"]}, 1),
     ("plan_show", {"which": "p.json"}, 1),
-    ("plan_show", {"which": "p.json", "told": "warnings"}, 0),
     ("plan_show", {"which": "p.json", "impact": "clients.csv"}, 1),
 ]
 
