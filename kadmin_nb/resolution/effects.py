@@ -64,7 +64,11 @@ def compare(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | 
     ]
     words = pa.array(EFFECTS, pa.string()).take(pa.array(effect))
     places = {"place of effect": pa.array(effect), "place of key": pa.array(key)}
-    sides = {f"{name}_{side}": bound[name] for side, bound in (("before", was), ("after", will)) for name in _BOUND}
+    sides = {
+        f"{name}_{side}": bound[name]
+        for side, bound in (("before", was), ("after", will))
+        for name in (*BOUND, "clients")
+    }
     whole = pa.table({**{name: was[name] for name in (*names, "key")}, "effect": words, **sides, **places})
     touched = whole.filter(pa.array(is_touched)).sort_by([(name, "ascending") for name in (*places, *names)])
     schema = led(schemas.IMPACT.schema, names)
@@ -72,7 +76,8 @@ def compare(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | 
     return Impact(rows, schemas.table(schemas.IMPACT_COUNTS, counts))
 
 
-_BOUND = ("value", "level", "bucket_user", "bucket_client_id", "clients")
+BOUND = ("value", "level", "bucket_user", "bucket_client_id")
+"""What applies to a client, before and after."""
 
 
 def _bound(effective: pa.Table, codes: Sequence[Longs]) -> pa.Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import UsageError, printable
+from ..errors import printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
@@ -20,6 +20,8 @@ from ..resolution import effects as comparing
 from .covered import NAMED, coverage, is_of_brokers, remarks
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from ..frames.blocks import Block
 
 
@@ -111,7 +113,7 @@ class ImpactAnswer(Answer):
             )
 
 
-def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer:
+def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer | DataFrame:
     """Clients that a change of QUOTAS affects: limit, level and bucket of each known client, before and after.
 
     Parameters
@@ -128,8 +130,9 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
 
     Returns
     -------
-    ImpactAnswer
-        IMPACT, the worst first; unaffected clients are only counted.
+    ImpactAnswer or pyspark.sql.DataFrame
+        IMPACT, the worst first; unaffected clients are only counted. For pairs in Spark a lazy DataFrame, unordered;
+        `groupBy("key", "effect").count()` sums it up, and `kn.usage.coverage` says what a usage covers.
 
     Raises
     ------
@@ -140,11 +143,11 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     --------
     >>> impact(before, after, pairs).counts.to_pandas()  # doctest: +SKIP
     """
-    if is_spark(pairs) or isinstance(pairs, SparkAnswer):
-        hint = (
-            "kn.fleets.resolve with the quotas before and after, joined by user, client_id and key, compares in Spark."
-        )
-        raise UsageError("the known clients are in Spark", hint=hint)
+    pairs = pairs.to_spark() if isinstance(pairs, SparkAnswer) else pairs
+    if is_spark(pairs):
+        from .spark_impact import touched
+
+        return touched(before, after, pairs, keys)
     compared = comparing.compare(before, after, pairs, keys=keys)
     covered = coverage(pairs) if is_of_brokers(pairs) else Coverage()
     return ImpactAnswer(compared.rows, compared.counts, coverage=covered)
