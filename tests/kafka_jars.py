@@ -7,13 +7,7 @@ import sys
 
 from kadmin_nb import jars
 
-TOOLS = jars.Release(
-    "Kafka-tools",
-    jars.DEFAULT_VERSION,
-    (("org.apache.kafka", "kafka-tools", jars.DEFAULT_VERSION),),
-    "1 MB",
-    with_dependencies=False,
-)
+TOOLS = jars.Release("Kafka-tools", jars.DEFAULT_VERSION, "1 MB")
 """Kafka's own command lines, which stand in a module of their own since 4.4."""
 
 

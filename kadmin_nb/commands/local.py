@@ -75,16 +75,15 @@ def stop(name: str | None) -> Any:
 
 
 @local.command()
-@click.option("--hostile", is_flag=True, help="Also add misleading names: markup, options, scripts.")
 @_name_option
 @click.pass_obj
-def seed(session: Session, name: str | None, hostile: bool) -> Any:
+def seed(session: Session, name: str | None) -> Any:
     """Add the quotas, topics and configs of a typical company.
 
     There are quotas at all eight levels, and of ips.
     """
     with kn.local.find(name).connect() as cluster:
-        made = kn.local.seed(cluster, hostile=hostile, progress=session.note)
+        made = kn.local.seed(cluster, progress=session.note)
     changed = sum(row["state"] == VERIFIED for row in made)
     if not changed:
         return Text(f"nothing to change: all {len(made)} quotas and configs are set already")

@@ -26,21 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 _DELTA_SPARK = "4.2"
-DELTA = Release(
-    "Delta",
-    "4.4.0",
-    (
-        ("io.delta", f"delta-spark_{_DELTA_SPARK}_2.13", "4.4.0"),
-        *(("io.delta", f"delta-{name}", "4.4.0") for name in ("storage", "kernel-api", "kernel-defaults",
-                                                              "kernel-unitycatalog")),
-        ("io.unitycatalog", "unitycatalog-client", "0.6.0"),
-        ("io.unitycatalog", "unitycatalog-hadoop", "0.6.0"),
-        ("com.fasterxml.jackson.datatype", "jackson-datatype-jdk8", "2.13.5"),
-        ("javax.annotation", "javax.annotation-api", "1.3.2"),
-    ),
-    "13 MB",
-    with_dependencies=False,
-)  # fmt: skip
+DELTA = Release("Delta", "4.4.0", "13 MB")
 """Delta for PySpark 4.2: its jars, and those of their dependencies that PySpark does not bring."""
 
 

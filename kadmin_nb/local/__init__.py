@@ -7,10 +7,10 @@
 
 from kadmin_nb.jars import find_jars
 from kadmin_nb.java import Java, find_java, spark_java_home
+from kadmin_nb.local.demo import seed
 from kadmin_nb.local.local_kafka import LocalKafka, find, launch, start, status, stop
 from kadmin_nb.local.node import Node
 from kadmin_nb.local.properties import TlsFiles
-from kadmin_nb.local.seed import seed
 
 __all__ = [
     "Java",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import signal
-import socket
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,24 +80,14 @@ class LocalKafka:
         return self._run.secure
 
     @property
-    def outlives(self) -> bool:
-        """True if it goes on when the process that started it ends."""
-        return self._run.outlives
-
-    @property
     def started_at(self) -> datetime:
         """The time of its start, UTC."""
         return datetime.fromisoformat(self._run.started_at)
 
     @property
-    def pids(self) -> tuple[int | None, ...]:
-        """The process id of each node; None of one that does not run."""
-        return tuple(node.pid for node in self.nodes)
-
-    @property
     def alive(self) -> int:
         """The number of nodes that run."""
-        return sum(pid is not None for pid in self.pids)
+        return sum(node.pid is not None for node in self.nodes)
 
     @property
     def state(self) -> str:
@@ -352,7 +341,7 @@ def _write_private(file: Path, properties: Mapping[str, str]) -> None:
 def _run(order: _StartOrder, run_id: str, java: Java, jars: Distribution, flags: Sequence[str]) -> Run:
     native = ["--enable-native-access=ALL-UNNAMED"] if java.major >= 22 else []
     memory = [f"-Xmx{order.heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    names = [listener.name for listener in order.recipe.listeners]
+    names = order.recipe.listeners
     free = iter(_free_ports(order.recipe.nodes * len(names)))
     return Run(
         name=order.name, run_id=run_id, cluster_id=random_id(), version=jars.version,
@@ -369,16 +358,6 @@ def _free_ports(count: int) -> list[int]:
     free: list[int] = []
     while len(free) < count:
         port = 20_000 + secrets.randbelow(12_000)
-        if port not in free and _is_free(port):
+        if port not in free and not local_runs.accepts(port):
             free.append(port)
     return free
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

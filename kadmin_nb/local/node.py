@@ -19,13 +19,10 @@ from kadmin_nb import files
 from kadmin_nb.errors import ConnectionFailed, KadminError, TimedOut
 from kadmin_nb.jars import Progress
 from kadmin_nb.java import Java
-from kadmin_nb.local import process
+from kadmin_nb.local import runs
 from kadmin_nb.local.properties import CONTROLLER, DATA
-from kadmin_nb.local_runs import ADMIN, Run, accepts, user_file
+from kadmin_nb.local_runs import Run, accepts
 from kadmin_nb.paths import cache_dir
-
-PATIENCE = 5.0
-"""Seconds in which a node answers that is asked whether it has started."""
 
 Train = Callable[[Sequence[str]], None]
 """Starts a JVM with these flags, waits until it has done what it is for, and ends it politely."""
@@ -41,15 +38,15 @@ def archive_flags(name: str, classpath: str, java: Java, train: Train, progress:
     `name` is what the JVM runs, with its version, as `kafka-4.4.0`.
     """
     file = _archive_file(name, classpath, java)
-    if not file.exists() and not _failure_file(file).exists():
+    if not file.exists():
         _make_archive(file, java, train, progress)
     return ready_flags(name, classpath, java)
 
 
 def ready_flags(name: str, classpath: str, java: Java) -> tuple[str, ...]:
-    """The JVM flags that use the archive, empty without one."""
+    """The JVM flags that use the archive, empty without one; one that could not be made is an empty file."""
     file = _archive_file(name, classpath, java)
-    if not file.exists():
+    if not file.exists() or not file.stat().st_size:
         return ()
     # an archive that does not fit is passed over, with a warning that nobody needs
     if java.major >= 25:
@@ -64,12 +61,8 @@ def _archive_file(name: str, classpath: str, java: Java) -> Path:
     return cache_dir() / "archives" / f"{name}-java-{java.version}-{key}"
 
 
-def _failure_file(file: Path) -> Path:
-    return file.with_name(f"{file.name}.failed")
-
-
 def _make_archive(file: Path, java: Java, train: Train, progress: Progress) -> None:
-    """One process makes it, others that start meanwhile go without. A failure is noted, not tried again."""
+    """One process makes it, others that start meanwhile go without. After a failure the file is empty, and stays."""
     half = file.with_name(f"{file.name}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -79,10 +72,10 @@ def _make_archive(file: Path, java: Java, train: Train, progress: Progress) -> N
             progress("first start with this Java: making the class archive that halves later starts")
             train([f"-XX:{'AOTCacheOutput' if java.major >= 25 else 'ArchiveClassesAtExit'}={half}"])
             half.rename(file)
-    except (KadminError, OSError) as error:
+    except (KadminError, OSError):
         half.unlink(missing_ok=True)
-        with suppress(KadminError):
-            files.write(_failure_file(file), f"{error}\n")
+        with suppress(OSError):
+            file.touch()
 
 
 EMPTY_LOG = "bootstrap.checkpoint"
@@ -147,7 +140,7 @@ class Node:
     @property
     def pid(self) -> int | None:
         """The id of the node's process, None when it does not run."""
-        return process.living(self._pid_file)
+        return runs.living(self._pid_file)
 
     @property
     def data(self) -> Path:
@@ -193,50 +186,36 @@ class Node:
         goes_on = self.log_path.stat().st_size if self.log_path.exists() else 0
         if self.pid is None:
             words = [*self.run.node_flags, f"-Dkadmin.local={self._token}", "kafka.Kafka", "server.properties"]
-            process.spawn(self.folder, self._token, [*self.run.command, *words], self._env)
+            runs.spawn(self.folder, self._token, [*self.run.command, *words], self._env)
         return goes_on
 
     def takes_clients(self, since: int = 0) -> bool:
         """True if every port for clients accepts, and the log says, after byte `since`, that the node has started.
 
         A node opens its ports when the controller has let it in. The log tells that they are its own: another
-        process may have been quicker to take one. An installed Kafka may have nothing that writes a log: it is asked.
+        process may have been quicker to take one.
         """
         ports = (port for listener, port in self.ports.items() if listener != CONTROLLER)
-        if not all(map(accepts, ports)):
-            return False
-        says = _text_since(self.log_path, since)
-        return "Kafka Server started" in says if says else self._answers()
-
-    def _answers(self) -> bool:
-        """True if a cluster of this run's id answers, and has this node among its brokers."""
-        from kadmin_nb.cluster import connect
-
-        try:
-            with connect(str(user_file(self.folder.parent, ADMIN)), timeout=PATIENCE) as cluster:
-                serving = {broker.id for broker in cluster.port.brokers() if not broker.is_fenced}
-                return cluster.id == self.run.cluster_id and self.id in serving
-        except KadminError:
-            return False
+        return all(map(accepts, ports)) and "Kafka Server started" in _text_since(self.log_path, since)
 
     def stop(self, timeout: float = 60.0) -> None:
         """End the node politely (SIGTERM) and wait: 0.5 s, or 5 s where the quorum is lost."""
-        process.send(self._pid_file, signal.SIGTERM)
-        process.send(self._pid_file, signal.SIGCONT)
+        runs.send(self._pid_file, signal.SIGTERM)
+        runs.send(self._pid_file, signal.SIGCONT)
         self._wait_gone(timeout)
 
     def kill(self) -> None:
         """End the node at once (SIGKILL), as a power cut would."""
-        process.send(self._pid_file, signal.SIGKILL)
+        runs.send(self._pid_file, signal.SIGKILL)
         self._wait_gone(10.0)
 
     def pause(self) -> None:
         """Freeze the node (SIGSTOP): its connections stay open and nothing answers."""
-        process.freeze(self._pid_file)
+        runs.freeze(self._pid_file)
 
     def resume(self) -> None:
         """Resume a frozen node."""
-        process.send(self._pid_file, signal.SIGCONT)
+        runs.send(self._pid_file, signal.SIGCONT)
 
     def restart(self, timeout: float = 60.0) -> None:
         """Stop the node if it runs and start it again, with its data, on the same ports."""
@@ -244,10 +223,10 @@ class Node:
         self.start(timeout)
 
     def _wait_gone(self, timeout: float) -> None:
-        if not process.wait_until_dead([self._pid_file], timeout):
+        if not runs.wait_until_dead([self._pid_file], timeout):
             raise TimedOut(f"node {self.id} of {self.run.name!r} did not end within {timeout:.0f} s",
                            hint=f"its log: {self.log_path}")  # fmt: skip
-        process.forget(self._pid_file)
+        runs.forget(self._pid_file)
 
     @property
     def _pid_file(self) -> Path:

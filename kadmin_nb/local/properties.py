@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kadmin_nb import files
-from kadmin_nb.errors import UsageError
 from kadmin_nb.local_runs import ADMIN
 
 CONTROLLER = "CONTROLLER"
@@ -20,14 +18,6 @@ SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 LOGINS = "SASL_PLAINTEXT"
 """The listener of users with passwords: the only one of a secure cluster, and beside the open one where some log in."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listener:
-    """A listener's name and its security protocol; every node has a port for each."""
-
-    name: str
-    protocol: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +55,13 @@ class ClusterSpec:
         return bool(self.passwords) and not self.beside
 
     @property
-    def listeners(self) -> tuple[Listener, ...]:
-        """The clients' listeners, the brokers' own first, and the controller's last."""
+    def listeners(self) -> dict[str, str]:
+        """The protocol of each listener, by its name: the clients' first, the brokers' own before all, and the
+        controller's last."""
         sasl = "SASL_" if self.secure else ""
-        plaintext = Listener(f"{sasl}PLAINTEXT", f"{sasl}PLAINTEXT")
-        tls = Listener(f"{sasl}SSL", f"{sasl}SSL")
-        proxied, controller = (Listener(name, plaintext.protocol) for name in (PROXIED, CONTROLLER))
-        logins = Listener(LOGINS, LOGINS)
-        return (
-            plaintext,
-            *((logins,) if self.beside else ()),
-            *((tls,) if self.tls else ()),
-            *((proxied,) if self.proxied else ()),
-            controller,
-        )
+        further = {LOGINS: self.beside, f"{sasl}SSL": self.tls, PROXIED: self.proxied}
+        names = [f"{sasl}PLAINTEXT", *(name for name, is_wanted in further.items() if is_wanted), CONTROLLER]
+        return {name: f"{sasl}PLAINTEXT" if name in (PROXIED, CONTROLLER) else name for name in names}
 
 
 def server_properties(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
@@ -105,9 +88,9 @@ def _quorum(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping[str, int]
         "node.id": str(node_id),
         "controller.quorum.voters": ",".join(voters),
         "controller.listener.names": CONTROLLER,
-        "listeners": ",".join(f"{li.name}://127.0.0.1:{node_ports[li.name]}" for li in recipe.listeners),
-        "listener.security.protocol.map": ",".join(f"{li.name}:{li.protocol}" for li in recipe.listeners),
-        "inter.broker.listener.name": recipe.listeners[0].name,
+        "listeners": ",".join(f"{name}://127.0.0.1:{node_ports[name]}" for name in recipe.listeners),
+        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in recipe.listeners.items()),
+        "inter.broker.listener.name": next(iter(recipe.listeners)),
         "log.dirs": DATA,
         "metadata.max.idle.interval.ms": "5000",  # twice a second by default: nearly half of what an idle node does
         "log.cleaner.dedupe.buffer.size": "2097152",  # its default, 128 MB, is most of a small heap
@@ -133,10 +116,11 @@ def _logins(recipe: ClusterSpec) -> dict[str, str]:
     Not SCRAM between nodes: three nodes that need the quorum to know a password never get a quorum.
     """
     plain = _plain_jaas(recipe.passwords or {})
-    jaas = {f"listener.name.{li.name.lower()}.plain.sasl.jaas.config": plain for li in recipe.listeners}
+    jaas = {f"listener.name.{name.lower()}.plain.sasl.jaas.config": plain for name in recipe.listeners}
     scram = {
-        f"listener.name.{li.name.lower()}.scram-sha-{bits}.sasl.jaas.config": f"{SCRAM} required;"
-        for li in recipe.listeners[:-1]
+        f"listener.name.{name.lower()}.scram-sha-{bits}.sasl.jaas.config": f"{SCRAM} required;"
+        for name in recipe.listeners
+        if name != CONTROLLER
         for bits in (256, 512)
     }
     return {
@@ -158,16 +142,12 @@ def _logins_beside(recipe: ClusterSpec) -> dict[str, str]:
 
 
 def _plain_jaas(passwords: Mapping[str, str]) -> str:
-    for user in passwords:
-        if not re.fullmatch(r"[A-Za-z0-9._-]+", user):
-            raise UsageError(f"a PLAIN user's name is letters, digits, '.', '_' and '-', not {user!r}",
-                             hint="create other names as SCRAM users")  # fmt: skip
     users = " ".join(f"user_{user}={_quoted(password)}" for user, password in passwords.items())
     return f'{PLAIN} required username="{ADMIN}" password={_quoted(passwords[ADMIN])} {users};'
 
 
 def _tls(recipe: ClusterSpec, tls: TlsFiles) -> dict[str, str]:
-    prefix = f"listener.name.{recipe.listeners[1].name.lower()}.ssl."
+    prefix = f"listener.name.{'sasl_ssl' if recipe.secure else 'ssl'}.ssl."
     client = {"client.auth": "required", "truststore.type": "PEM",
               "truststore.certificates": tls.ca.read_text()} if tls.ca else {}  # fmt: skip
     keystore = {
@@ -181,8 +161,11 @@ def _tls(recipe: ClusterSpec, tls: TlsFiles) -> dict[str, str]:
 def _proxied(recipe: ClusterSpec, node_id: int, node_ports: Mapping[str, int]) -> dict[str, str]:
     """The address for clients; without it Metadata names the broker itself, and the proxy sees one connection."""
     with_proxy = {**node_ports, PROXIED: recipe.proxied[node_id - 1]}
-    names = (li.name for li in recipe.listeners if li.name != CONTROLLER)
-    return {"advertised.listeners": ",".join(f"{name}://127.0.0.1:{with_proxy[name]}" for name in names)}
+    return {
+        "advertised.listeners": ",".join(
+            f"{name}://127.0.0.1:{with_proxy[name]}" for name in recipe.listeners if name != CONTROLLER
+        )
+    }
 
 
 def client_properties(bootstrap: str, credentials: Mapping[str, str] | None = None) -> dict[str, str]:

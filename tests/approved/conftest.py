@@ -13,12 +13,23 @@ from confluent_kafka import Producer
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.local.seed import seed
 from tests.notebook.conftest import notebook  # noqa: F401  # a fixture
 from tests.terminal.conftest import kadmin  # noqa: F401  # a fixture
 
 CLUSTER_ID = "YXBwcm92ZWQta2Fma2EtMQ"
 """The id of the Kafka that the saved plans and journals are of."""
+
+HOSTILE_LINES = """
+set producer_byte_rate=700kB/s user==<default>
+set producer_byte_rate=710kB/s 'user=CN=etl, OU=data, O=Example' 'client-id=night job'
+set producer_byte_rate=720kB/s user=DOMAIN\\alice
+set producer_byte_rate=730kB/s user=жанна client-id=日本語
+set producer_byte_rate=740kB/s 'user=<b onmouseover="alert(1)">bold</b>'
+set producer_byte_rate=750kB/s user==--apply client-id==<any>
+set producer_byte_rate=760kB/s 'client-id=a;b,c*d%20e'
+"""
+"""Names that are not what they look like."""
+
 
 LOGS = Path(__file__).parents[1] / "analytics" / "recorded"
 
@@ -31,7 +42,11 @@ def seeded_kafka(*, hostile: bool) -> Iterator[LocalKafka]:
         running = kn.local.start()
     with running:
         with running.connect() as cluster:
-            seed(cluster, hostile=hostile)
+            kn.local.seed(cluster)
+            if hostile:
+                stage = cluster.new_stage()
+                stage.add(HOSTILE_LINES)
+                stage.plan("hostile names").apply().raise_for_errors()
         producer = Producer({"bootstrap.servers": running.bootstrap, "log_level": 0})
         producer.produce("orders", b"an order", partition=0)  # an empty topic has nothing to lose
         assert producer.flush(30) == 0

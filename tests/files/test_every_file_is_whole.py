@@ -12,7 +12,7 @@ import kadmin_nb as kn
 from kadmin_nb import files
 from kadmin_nb.commands.session import PlanOptions, save
 from kadmin_nb.frames import frame_files as frames
-from kadmin_nb.local.process import remember
+from kadmin_nb.local.runs import remember
 from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.approval import approved

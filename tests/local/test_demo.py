@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.local import demo, process
+from kadmin_nb.local import demo, runs
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -38,12 +38,12 @@ def state(tmp_path, monkeypatch):
 
 def living(folder: Path) -> list[bool]:
     """Whether the broker and the clients live."""
-    return [process.living(folder / name / "pid") is not None for name in ("node-1", "traffic")]
+    return [runs.living(folder / name / "pid") is not None for name in ("node-1", "traffic")]
 
 
 def is_over(pid: int) -> bool:
     """True of no process, or one that has ended and that nobody asked about."""
-    return process._state(pid) in ("", "Z", "X")
+    return runs._state(pid) in ("", "Z", "X")
 
 
 @pytest.mark.long

