@@ -368,7 +368,7 @@ def _as_configured(session: type[SparkSession], named: str, delta: bool) -> Spar
 
 def _submit_options() -> str:
     """The options with which `spark-submit` brings Delta."""
-    package = ":".join(DELTA.modules[0])
+    package = f"io.delta:delta-spark_{_DELTA_SPARK}_2.13:{DELTA.version}"
     return f"--packages {package} {' '.join(f'--conf {name}={_DELTA_SETTINGS[name]}' for name in _DELTA_NEEDS)}"
 
 

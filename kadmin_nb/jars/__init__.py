@@ -10,9 +10,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +60,7 @@ class Release:
         if not folder.is_dir():
             _download(self, sums, folder, progress or (lambda text: None))
         _check(self, folder, sums, hint=f"Remove {folder}: it is then downloaded again.")
-        return tuple(sorted(folder.glob("*.jar")))
+        return tuple(sorted(folder / Path(place).name for place in sums))
 
 
 VERSIONS = ("4.4.0", "4.3.1", "4.2.0", "4.1.1", "4.0.1", "3.9.2")
@@ -131,25 +130,19 @@ def _committed_sums(release: Release) -> dict[str, str]:
 
 
 def _check(release: Release, folder: Path, sums: Mapping[str, str], *, hint: str) -> None:
-    """Every jar there, none beside, each with its sum; the first that differs is named."""
-    by_name = {Path(place).name: digest for place, digest in sums.items()}
-    names = {jar.name for jar in folder.glob("*.jar")}
-    wrong = [f"{name} is missing" for name in by_name if name not in names]
-    wrong += [f"{name} is not among the committed sums" for name in sorted(names - by_name.keys())]
-    wrong += [
-        f"{name} has SHA-256 {digest}, committed is {by_name[name]}"
-        for name in sorted(names & by_name.keys())
-        if (digest := hashlib.sha256((folder / name).read_bytes()).hexdigest()) != by_name[name]
-    ]
-    if wrong:
-        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        raise Invalid(f"{release.product}'s jars in {folder}: {wrong[0]}{more}; nothing is used", hint=hint)
+    """Each jar is there, with its sum; the first that differs is named."""
+    for place, committed in sums.items():
+        jar = folder / Path(place).name
+        digest = hashlib.sha256(jar.read_bytes()).hexdigest() if jar.exists() else "none: it is missing"
+        if digest != committed:
+            problem = f"{jar.name} in {folder} has SHA-256 {digest}, committed is {committed}; nothing is used"
+            raise Invalid(f"{release.product}'s jar {problem}", hint=hint)
 
 
 def _download(release: Release, sums: Mapping[str, str], folder: Path, progress: Progress) -> None:
     """Download beside the wanted folder, check, and move it there in one step."""
     files.make_folder(folder.parent)
-    with _lock(release, folder.parent / f".{release.version}.lock", progress):
+    with files.locking(folder.parent / f".{release.version}.lock", seconds=-1):
         if folder.is_dir():
             return
         half = Path(tempfile.mkdtemp(dir=folder.parent))
@@ -160,15 +153,6 @@ def _download(release: Release, sums: Mapping[str, str], folder: Path, progress:
             half.rename(folder)
         finally:
             shutil.rmtree(half, ignore_errors=True)
-
-
-@contextmanager
-def _lock(release: Release, path: Path, progress: Progress) -> Iterator[None]:
-    with files.locking(path) as is_ours:
-        if not is_ours:
-            progress(f"another process is downloading {release.product}; waiting for it")
-        with nullcontext() if is_ours else files.locking(path, seconds=-1):
-            yield
 
 
 def _retrieve(release: Release, places: Mapping[str, str], into: Path, progress: Progress) -> None:

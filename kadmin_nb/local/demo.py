@@ -128,10 +128,10 @@ CLIENTS = (
     Client("team-app", "web", 0.42e6),  # of 1 MB/s
 )
 
-_SMALL = {"retention.bytes": "16777216", "segment.bytes": "8388608", "file.delete.delay.ms": "1000"}
-"""The traffic's topic keeps 24 MB."""
-
 _EXTRA = {
+    "log.retention.bytes": "16777216",  # the traffic's topic keeps 24 MB
+    "log.segment.bytes": "8388608",
+    "log.segment.delete.delay.ms": "1000",
     "log.retention.check.interval.ms": "5000",
     "quota.window.num": "4",  # a client is delayed after 3 s above its limit, by default after 10
 }
@@ -187,11 +187,6 @@ def _filled(
             seed(cluster, progress=progress)
             if traffic:
                 cluster.port.create_topics({TOPIC: 1})
-                stage = cluster.new_stage()
-                stage.add("\n".join(f"set {key}={value} topic={TOPIC}" for key, value in _SMALL.items()))
-                stage.plan("the traffic keeps little").apply(
-                    allow=[f"{key} topic={TOPIC}" for key in _SMALL]
-                ).raise_for_errors()
                 _begin_traffic(kafka)
     except BaseException:
         kafka.stop()

@@ -7,17 +7,16 @@ import secrets
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kadmin_nb import documents, files, local_runs
 from kadmin_nb.errors import NotFound, Unsupported, UsageError
 from kadmin_nb.jars import Distribution, Progress, find_jars
 from kadmin_nb.java import Java, find_java
-from kadmin_nb.local.node import Node, log_tail, wait_for
+from kadmin_nb.local.node import Node, wait_for
 from kadmin_nb.local.properties import (
     LOGINS,
     ClusterSpec,
@@ -35,9 +34,6 @@ from .node import archive_flags, format_nodes, random_id
 
 if TYPE_CHECKING:
     from kadmin_nb.cluster import Cluster
-
-ATTEMPTS = 4
-"""Times that new ports are drawn, when another process takes one between the draw and the bind."""
 
 
 class LocalKafka:
@@ -202,10 +198,9 @@ def start(
     Unsupported, NotFound, Invalid
         As `find_java` and `find_jars`.
     """
-    private_name = f"python-{os.getpid()}-{secrets.token_hex(3)}"
-    recipe = _recipe(nodes, secure, users, tls, extra, proxied)
-    order = _StartOrder(name or private_name, False, recipe, heap, timeout, unique=not name, plugins=tuple(plugins))
-    return _start(order, version, progress)
+    spec = _spec(nodes, secure, users, tls=tls, extra=extra, proxied=tuple(proxied), plugins=tuple(plugins),
+                 heap=heap, timeout=timeout)  # fmt: skip
+    return _start(name, False, spec, version, progress)
 
 
 def launch(
@@ -214,8 +209,7 @@ def launch(
     progress: Progress | None = None,
 ) -> LocalKafka:  # fmt: skip
     """As `start`, but the Kafka outlives this process, until `stop(name)`."""
-    recipe = _recipe(nodes, secure, users, extra=extra)
-    return _start(_StartOrder(name, True, recipe, "256m", timeout), version, progress)
+    return _start(name, True, _spec(nodes, secure, users, extra=extra, timeout=timeout), version, progress)
 
 
 def find(name: str | None = None) -> LocalKafka:
@@ -248,87 +242,67 @@ def status() -> list[LocalKafka]:
     return [LocalKafka(folder, run) for folder, run in local_runs.all_runs()]
 
 
-@dataclass(frozen=True, slots=True)
-class _StartOrder:
-    """The settings of a local Kafka."""
-
-    name: str
-    outlives: bool
-    recipe: ClusterSpec
-    heap: str
-    timeout: float
-    node_flags: tuple[str, ...] = ()
-    unique: bool = False
-    plugins: tuple[Path, ...] = ()
-
-
-def _recipe(
-    nodes: int, secure: bool, users: Iterable[str] = (), tls: TlsFiles | None = None,
-    extra: Mapping[str, str | None] | None = None, proxied: Sequence[int] = (),
-) -> ClusterSpec:  # fmt: skip
+def _spec(nodes: int, secure: bool, users: Iterable[str], **further: Any) -> ClusterSpec:
     users = list(users)
     if not 1 <= nodes <= 5:
         raise UsageError(f"a local Kafka has 1 to 5 nodes, not {nodes}")
-    if proxied and len(proxied) != nodes:
-        raise UsageError(f"a local Kafka of {nodes} needs as many proxies, not {len(proxied)}")
     beside = bool(users) and not secure
     passwords = {user: secrets.token_urlsafe(24) for user in (ADMIN, *users)} if secure or beside else None
-    return ClusterSpec(nodes=nodes, passwords=passwords, beside=beside, tls=tls, proxied=tuple(proxied), extra=extra)
+    spec = ClusterSpec(nodes=nodes, passwords=passwords, beside=beside, **further)
+    if spec.proxied and len(spec.proxied) != nodes:
+        raise UsageError(f"a local Kafka of {nodes} needs as many proxies, not {len(spec.proxied)}")
+    return spec
 
 
-def _start(order: _StartOrder, version: str | None, progress: Progress | None) -> LocalKafka:
+def _start(
+    name: str | None, outlives: bool, spec: ClusterSpec, version: str | None, progress: Progress | None
+) -> LocalKafka:
     if not hasattr(signal, "SIGKILL"):
         raise Unsupported("a local Kafka needs Linux, macOS or WSL", hint="All else works with a cluster elsewhere.")
-    local_runs.run_folder(order.name)  # a bad name is said before a download
+    if name is not None:
+        local_runs.run_folder(name)  # a bad name is said before a download
     tell = progress or (lambda text: None)
     java, jars = find_java(), find_jars(version, progress=progress)
-    name = f"kafka-{jars.version}"
-    flags = archive_flags(name, jars.classpath, java, lambda flags: _train(flags, java, jars), tell)
-    tell(f"starting Kafka {jars.version}: {order.recipe.nodes} node{'s' * (order.recipe.nodes > 1)}")
-    return _claim_and_start(order, java, jars, flags)
+    flags = archive_flags(f"kafka-{jars.version}", jars.classpath, java, lambda flags: _train(flags, java, jars), tell)
+    tell(f"starting Kafka {jars.version}: {spec.nodes} node{'s' * (spec.nodes > 1)}")
+    return _claim_and_start(name, outlives, spec, java, jars, flags)
 
 
 def _train(flags: Sequence[str], java: Java, jars: Distribution) -> None:
-    name = f"archive-{secrets.token_hex(4)}"
-    order = _StartOrder(name, False, ClusterSpec(), "256m", 60.0, tuple(flags), unique=True)
-    with _claim_and_start(order, java, jars, ()) as kafka:
+    with _claim_and_start(None, False, ClusterSpec(node_flags=tuple(flags)), java, jars, ()) as kafka:
         kafka.nodes[0].stop()
 
 
-def _claim_and_start(order: _StartOrder, java: Java, jars: Distribution, flags: Sequence[str]) -> LocalKafka:
+def _claim_and_start(
+    name: str | None, outlives: bool, spec: ClusterSpec, java: Java, jars: Distribution, flags: Sequence[str]
+) -> LocalKafka:
     run_id = secrets.token_hex(8)
-    with runs.claim(order.name, unique=order.unique) as folder:
-        dog = None if order.outlives else runs.watch(folder, run_id)
-        for attempts_left in range(ATTEMPTS - 1, -1, -1):
-            kafka = LocalKafka(folder, _run(order, run_id, java, jars, flags), dog)
-            try:
-                kafka._run.save(folder)
-                _write_files(kafka, order.recipe)
-                format_nodes(kafka.nodes, order.timeout, by_recipe=not order.recipe.extra)
-                wait_for({node: node.spawn() for node in kafka.nodes}, order.timeout)
-                return kafka
-            except BaseException:
-                runs.kill_nodes(folder)
-                logs = (line for node in kafka.nodes for line in log_tail(node.folder, 2000))
-                if attempts_left and any("Address already in use" in line for line in logs):
-                    runs.remove_nodes(folder)
-                    continue
-                if dog:
-                    kafka.stop()
-                raise
-    raise AssertionError("the last attempt returns or raises")
+    with runs.claim(name or f"python-{os.getpid()}-{run_id}", unique=name is None) as folder:
+        dog = None if outlives else runs.watch(folder, run_id)
+        kafka = LocalKafka(folder, _run(folder.name, run_id, outlives, spec, java, jars, flags), dog)
+        try:
+            kafka._run.save(folder)
+            _write_files(kafka, spec)
+            format_nodes(kafka.nodes, spec.timeout, by_recipe=not spec.extra)
+            wait_for({node: node.spawn() for node in kafka.nodes}, spec.timeout)
+        except BaseException:
+            runs.kill_nodes(folder)
+            if dog:
+                kafka.stop()
+            raise
+        return kafka
 
 
-def _write_files(kafka: LocalKafka, recipe: ClusterSpec) -> None:
-    passwords = recipe.passwords or {}
+def _write_files(kafka: LocalKafka, spec: ClusterSpec) -> None:
+    passwords = spec.passwords or {}
     _write_private(kafka.client_properties, client_properties(kafka.bootstrap))
     for user, password in passwords.items():
-        if recipe.secure or user != ADMIN:
+        if spec.secure or user != ADMIN:
             kafka.remember_login(user, password, "PLAIN")
     for node in kafka.nodes:
         node.folder.mkdir(mode=0o700)
         write_log4j_configs(node.folder)
-        properties = server_properties(recipe, node.id, node.run.ports)
+        properties = server_properties(spec, node.id, node.run.ports)
         _write_private(node.folder / "server.properties", properties)
 
 
@@ -338,18 +312,19 @@ def _write_private(file: Path, properties: Mapping[str, str]) -> None:
     files.write(file, documents.as_properties(properties), mode=0o600)
 
 
-def _run(order: _StartOrder, run_id: str, java: Java, jars: Distribution, flags: Sequence[str]) -> Run:
+def _run(
+    name: str, run_id: str, outlives: bool, spec: ClusterSpec, java: Java, jars: Distribution, flags: Sequence[str]
+) -> Run:
     native = ["--enable-native-access=ALL-UNNAMED"] if java.major >= 22 else []
-    memory = [f"-Xmx{order.heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    names = order.recipe.listeners
-    free = iter(_free_ports(order.recipe.nodes * len(names)))
+    memory = [f"-Xmx{spec.heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    free = iter(_free_ports(spec.nodes * len(spec.listeners)))
     return Run(
-        name=order.name, run_id=run_id, cluster_id=random_id(), version=jars.version,
-        secure=order.recipe.secure, outlives=order.outlives, started_at=datetime.now(UTC).isoformat(),
+        name=name, run_id=run_id, cluster_id=random_id(), version=jars.version,
+        secure=spec.secure, outlives=outlives, started_at=datetime.now(UTC).isoformat(),
         command=(str(java.command), *memory, "-Djava.awt.headless=true", *native, *flags,
                  *log4j_flags(log4j2=jars.logs_with_log4j2)),
-        node_flags=order.node_flags, classpath=os.pathsep.join([jars.classpath, *map(str, order.plugins)]),
-        ports=tuple({name: next(free) for name in names} for _ in range(order.recipe.nodes)),
+        node_flags=spec.node_flags, classpath=os.pathsep.join([jars.classpath, *map(str, spec.plugins)]),
+        ports=tuple({name: next(free) for name in spec.listeners} for _ in range(spec.nodes)),
     )  # fmt: skip
 
 

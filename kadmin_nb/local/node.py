@@ -133,11 +133,6 @@ class Node:
         return self.run.ports[self.id - 1]
 
     @property
-    def port(self) -> int:
-        """The port of the first listener, the one that clients use."""
-        return next(iter(self.ports.values()))
-
-    @property
     def pid(self) -> int | None:
         """The id of the node's process, None when it does not run."""
         return runs.living(self._pid_file)

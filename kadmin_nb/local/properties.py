@@ -41,6 +41,7 @@ class ClusterSpec:
     are `beside`, they log in at a listener of their own, and nothing else needs a login.
     `proxied` has a port a node where a proxy stands, or is empty: a client of the listener PROXIED is told to go there.
     `extra` are server properties that win over the recipe's own; one that is None leaves the recipe's out.
+    `node_flags` are further flags of the nodes' JVMs.
     """
 
     nodes: int = 1
@@ -49,6 +50,10 @@ class ClusterSpec:
     tls: TlsFiles | None = None
     proxied: tuple[int, ...] = ()
     extra: Mapping[str, str | None] | None = None
+    plugins: tuple[Path, ...] = ()
+    heap: str = "256m"
+    timeout: float = 90.0
+    node_flags: tuple[str, ...] = ()
 
     @property
     def secure(self) -> bool:

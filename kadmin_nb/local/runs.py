@@ -200,11 +200,6 @@ def kill_nodes(folder: Path) -> None:
     kill(_pid_files(folder))
 
 
-def remove_nodes(folder: Path) -> None:
-    for node in folder.glob("node-*"):
-        shutil.rmtree(node, ignore_errors=True)
-
-
 def end(folder: Path, run_id: str) -> None:
     """Kill every node of a run and remove its folder; nothing when another run has it by now."""
     run = load_run(folder)

@@ -54,7 +54,7 @@ def test_a_home_that_is_not_a_whole_path_is_none(name, monkeypatch, capsys):
 def test_a_kafka_of_somebody_else_is_not_stopped(monkeypatch, tmp_path):
     """`local stop` of another user's Kafka was a stack: PermissionError."""
     monkeypatch.setattr(runs, "load_run", lambda folder: SimpleNamespace(run_id="id"))
-    monkeypatch.setattr(runs.process, "ENDED", "not-there/ended")
+    monkeypatch.setattr(runs, "ENDED", "not-there/ended")
     with pytest.raises(kn.NotFound, match="not-there/ended cannot be written: No such file or directory"):
         runs.end(tmp_path, "id")
     assert tmp_path.is_dir()

@@ -42,11 +42,10 @@ def two_sums(monkeypatch):
 @pytest.mark.parametrize(
     ("contents", "says"),
     [
-        ({"a.jar": b"a", "b.jar": b"x"}, "b.jar has SHA-256 2d711642b726b044"),
-        ({"a.jar": b"a"}, "b.jar is missing"),
-        ({"a.jar": b"a", "b.jar": b"b", "c.jar": b"c"}, "c.jar is not among the committed sums"),
+        ({"a.jar": b"a", "b.jar": b"x"}, "b.jar in .* has SHA-256 2d711642b726b044"),
+        ({"a.jar": b"a"}, "b.jar in .* it is missing"),
     ],
-    ids=["another content", "one too few", "one too many"],
+    ids=["another content", "one too few"],
 )
 def test_a_wrong_jar_is_named_and_nothing_is_used(cache, download, two_sums, contents, says):
     """Something in the download is not what was published."""
@@ -67,7 +66,7 @@ def test_a_right_download_is_used_and_made_once(cache, download, two_sums):
 def test_delta_s_jars_are_checked_too(cache, download, two_sums):
     """Spark fetched Delta by its name and version, and ran whatever came."""
     download({"a.jar": b"a", "b.jar": b"x"})
-    with pytest.raises(Invalid, match=r"Delta's jars in .*: b.jar has SHA-256 2d711642b726b044"):
+    with pytest.raises(Invalid, match=r"Delta's jar b.jar in .* has SHA-256 2d711642b726b044"):
         DELTA.jars()
     download({"a.jar": b"a", "b.jar": b"b"})
     assert [jar.parent for jar in DELTA.jars()] == [cache / "delta" / "4.4.0"] * 2
@@ -131,9 +130,7 @@ def test_jars_come_from_a_repository_of_our_own(cache, two_sums, repository):
 
 def test_a_download_that_fails_says_what_the_repository_said(cache, two_sums, repository):
     """No network: one line that says so, and no half of a download left to be used."""
-    with pytest.raises(
-        NotFound, match=r"downloading Kafka 4\.4\.0 from http://127\..* failed: HTTP Error 404"
-    ):
+    with pytest.raises(NotFound, match=r"downloading Kafka 4\.4\.0 from http://127\..* failed: HTTP Error 404"):
         local.find_jars()
     assert [path.name for path in (cache / "kafka").iterdir()] == [".4.4.0.lock"]
 

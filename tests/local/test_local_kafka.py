@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -182,18 +181,6 @@ def test_a_node_that_hangs_is_given_up(state):
         local.launch("hung", extra={"controller.quorum.voters": "1@127.0.0.1:1,2@127.0.0.1:2"}, timeout=10)
     assert [(seen.name, seen.state) for seen in local.status()] == [("hung", "dead")]
     assert "INFO" in log_of("hung")
-
-
-@pytest.mark.long
-def test_a_port_that_is_taken_meanwhile_is_drawn_again(state, monkeypatch):
-    """Two test runs started at the same moment, and one failed."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        draws = [[taken.getsockname()[1], *kafka_module._free_ports(1)]]
-        honest = kafka_module._free_ports
-        monkeypatch.setattr(kafka_module, "_free_ports", lambda n: draws.pop() if draws else honest(n))
-        with local.start() as kafka:
-            assert str(taken.getsockname()[1]) not in kafka.bootstrap
-            assert not draws
 
 
 def test_a_node_can_be_stopped_frozen_and_restarted(state):
