@@ -83,7 +83,7 @@ def seed(session: Session, name: str | None) -> Any:
     There are quotas at all eight levels, and of ips.
     """
     with kn.local.find(name).connect() as cluster:
-        made = kn.local.seed(cluster, progress=session.note)
+        made = kn.local.seed(cluster)
     changed = sum(row["state"] == VERIFIED for row in made)
     if not changed:
         return Text(f"nothing to change: all {len(made)} quotas and configs are set already")

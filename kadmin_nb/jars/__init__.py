@@ -1,4 +1,4 @@
-"""Jars of a release: downloaded once from a Maven repository, checked against committed SHA-256 sums.
+"""Jars of a release: retrieved once with the Ivy inside pyspark, checked against committed SHA-256 sums.
 
 Kafka's are those of a version that we know, or of an installed Kafka.
 """
@@ -6,34 +6,30 @@ Kafka's are those of a version that we know, or of an installed Kafka.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import files
 from ..errors import Invalid, NotFound, Unsupported
+from ..java import find_java
 from ..paths import cache_dir
 
 Progress = Callable[[str], None]
 
-CENTRAL = "https://repo1.maven.org/maven2"
-"""Where Kafka's and Delta's projects publish their jars."""
-
-SILENCE_SECONDS = 60
-"""A download is given up when nothing comes for so long."""
-
-LARGEST_JAR = 1 << 27
+LONGEST_DOWNLOAD = 1800
+"""Seconds after which Ivy is given up, which has no time limit of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The jars of a release, which are those with committed sums. `instead` is what somebody does who cannot download
-    it."""
+    """The jars of a release: those with committed sums. `instead` is what one does without a download."""
 
     product: str
     version: str
@@ -50,8 +46,10 @@ class Release:
 
         Raises
         ------
+        Unsupported
+            No pyspark.
         NotFound
-            The download failed.
+            The download failed; the message has Ivy's last lines.
         Invalid
             A jar's sum is wrong: the message names it, and nothing of the download is kept.
         """
@@ -93,9 +91,9 @@ def find_jars(version: str | None = None, *, progress: Progress | None = None) -
     Raises
     ------
     Unsupported
-        A version without committed sums, or another version than the one in `$KADMIN_KAFKA_HOME`.
+        A version without committed sums, another version than the one in `$KADMIN_KAFKA_HOME`, or no pyspark.
     NotFound
-        The download failed.
+        The download failed; the message has Ivy's last lines.
     Invalid
         A jar's sum is wrong: the message names it, and nothing of the download is kept.
     """
@@ -155,23 +153,48 @@ def _download(release: Release, sums: Mapping[str, str], folder: Path, progress:
             shutil.rmtree(half, ignore_errors=True)
 
 
-def _retrieve(release: Release, places: Mapping[str, str], into: Path, progress: Progress) -> None:
-    from http.client import HTTPException
-    from urllib.request import urlopen  # with it comes what a start without a download need not wait for
-
-    repository = os.environ.get("KADMIN_MAVEN_REPOSITORY", CENTRAL).rstrip("/")
-
-    def fetch(place: str) -> None:
-        with urlopen(f"{repository}/{place}", timeout=SILENCE_SECONDS) as answer:
-            files.write(into / Path(place).name, answer.read(LARGEST_JAR))
-
-    progress(f"downloading {release}: {len(places)} jars, about {release.size}")
-    with ThreadPoolExecutor(4) as pool:
+def _retrieve(release: Release, places: Iterable[str], into: Path, progress: Progress) -> None:
+    """Run Ivy with its own cache and user folder, so that nobody's `~/.ivy2` is read or written."""
+    settings = os.environ.get("KADMIN_IVY_SETTINGS")
+    with tempfile.TemporaryDirectory() as work:
+        wanted = Path(work) / "ivy.xml"
+        files.write(wanted, _ivy_xml(release, places))
+        command = [
+            str(find_java().command), f"-Divy.default.ivy.user.dir={work}", "-jar", str(_ivy_jar()),
+            *(["-settings", settings] if settings else []),
+            "-ivy", str(wanted), "-confs", "default", "-cache", f"{work}/cache",
+            # relative, as brackets in a path would be part of the pattern
+            "-retrieve", "[artifact]-[revision].[ext]",
+        ]  # fmt: skip
+        progress(f"downloading {release}, about {release.size}")
         try:
-            for number, _ in enumerate(pool.map(fetch, places), 1):
-                if number % 10 == 0 or number == len(places):
-                    progress(f"downloading {release.product}: {number} of {len(places)} jars")
-        except (OSError, ValueError, HTTPException) as error:
-            pool.shutdown(cancel_futures=True)
-            hint = f"{release.instead}KADMIN_MAVEN_REPOSITORY names a Maven repository of your own"
-            raise NotFound(f"downloading {release} from {repository} failed: {error}", hint=hint) from None
+            done = subprocess.run(command, cwd=into, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, errors="replace",
+                                  timeout=LONGEST_DOWNLOAD)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise NotFound(f"downloading {release} did not end within {LONGEST_DOWNLOAD} s") from None
+    if done.returncode or not any(into.glob("*.jar")):
+        telling = re.findall(r".*(?:WARN|ERROR|FAILED|UNRESOLVED|xception).*", done.stdout)[-4:]
+        output = " | ".join(map(str.strip, telling)) or f"Ivy ended with {done.returncode}"
+        hint = f"{release.instead}KADMIN_IVY_SETTINGS names an Ivy settings file with your own repository"
+        raise NotFound(f"downloading {release} failed: {output}", hint=hint)
+
+
+def _ivy_xml(release: Release, places: Iterable[str]) -> str:
+    """The jars at these places, and nothing that they depend on."""
+    parts = (place.rsplit("/", 3)[:3] for place in places)
+    lines = [
+        f'<dependency org="{group.replace("/", ".")}" name="{name}" rev="{version}" conf="default" transitive="false"/>'
+        for group, name, version in parts
+    ]
+    info = f'<info organisation="kadmin-nb" module="{release.product.lower()}"/>'
+    return "\n".join(['<ivy-module version="2.0">', info, "<dependencies>", *lines, "</dependencies></ivy-module>"])
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    jars = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar")) if spec and spec.origin else []
+    if not jars:
+        raise Unsupported("a download of jars needs the Ivy inside pyspark, and pyspark is not installed",
+                          hint="pip install 'kadmin_nb[local]', or, for Kafka, set KADMIN_KAFKA_HOME")  # fmt: skip
+    return jars[-1]

@@ -6,14 +6,13 @@
 """
 
 from kadmin_nb.jars import find_jars
-from kadmin_nb.java import Java, find_java, spark_java_home
+from kadmin_nb.java import find_java
 from kadmin_nb.local.demo import seed
 from kadmin_nb.local.local_kafka import LocalKafka, find, launch, start, status, stop
 from kadmin_nb.local.node import Node
 from kadmin_nb.local.properties import TlsFiles
 
 __all__ = [
-    "Java",
     "LocalKafka",
     "Node",
     "TlsFiles",
@@ -22,7 +21,6 @@ __all__ = [
     "find_java",
     "launch",
     "seed",
-    "spark_java_home",
     "start",
     "status",
     "stop",

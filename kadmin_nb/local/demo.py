@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -76,28 +77,20 @@ SHORTENED = ("retention.ms topic=clickstream", "log.retention.ms broker=<default
 """The rows that are shorter than Kafka's default, and so must be allowed."""
 
 
-def seed(cluster: Cluster, *, progress: Callable[[str], None] | None = None) -> Outcomes:
+def seed(cluster: Cluster) -> Outcomes:
     """Add the quotas, topics and configs of a typical company: quotas at all eight levels and of ips, configs at
     several sources.
 
     Seeding twice changes nothing.
-
-    Parameters
-    ----------
-    progress
-        Called with a line for each step.
 
     Returns
     -------
     Outcomes
         A row for each quota and config, verified on every broker.
     """
-    say = progress or (lambda text: None)
-    say(f"making {len(TOPICS)} topics")
     cluster.port.create_topics(TOPICS)
     stage = cluster.new_stage()
     stage.add(QUOTA_LINES + CONFIG_LINES)
-    say(f"setting {len(stage)} quotas and configs")
     return stage.plan("seed").apply(allow=SHORTENED).raise_for_errors()
 
 
@@ -184,7 +177,7 @@ def _filled(
     kafka = start(name=name, users=users, extra=_EXTRA if traffic else None, progress=progress)
     try:
         with kafka.connect() as cluster:
-            seed(cluster, progress=progress)
+            seed(cluster)
             if traffic:
                 cluster.port.create_topics({TOPIC: 1})
                 _begin_traffic(kafka)
@@ -224,20 +217,13 @@ def send_while_it_runs(kafka: LocalKafka) -> None:
         while (now := time.monotonic()) < until:
             for producer, client in producers:
                 due[client] = min(due[client] + client.rate * (now - last), client.rate)
-                while due[client] >= len(RECORD) and _is_taken(producer):
-                    due[client] -= len(RECORD)
+                with suppress(BufferError):  # while a broker delays it, its queue is full
+                    while due[client] >= len(RECORD):
+                        producer.produce(TOPIC, RECORD)
+                        due[client] -= len(RECORD)
                 producer.poll(0)
             last = now
             time.sleep(TICK)
-
-
-def _is_taken(producer: Any) -> bool:
-    """True if the producer takes one more record; while a broker delays it, its queue is full."""
-    try:
-        producer.produce(TOPIC, RECORD)
-    except BufferError:
-        return False
-    return True
 
 
 if __name__ == "__main__":

@@ -220,10 +220,14 @@ def find(name: str | None = None) -> LocalKafka:
     NotFound
         There is none; the hint lists those there are.
     """
+    known = {run.name: (folder, run) for folder, run in local_runs.all_runs()}
     if name is None:
-        known = [run.name for _, run in local_runs.all_runs()]
-        name = known[0] if len(known) == 1 else "default"
-    return LocalKafka(*runs.known(name))
+        name = next(iter(known)) if len(known) == 1 else "default"
+    local_runs.run_folder(name)  # a bad name is no missing one
+    if name not in known:
+        hint = f"there are: {', '.join(known)}" if known else "kadmin-nb local start starts one"
+        raise NotFound(f"no local Kafka {name!r}", hint=hint)
+    return LocalKafka(*known[name])
 
 
 def stop(name: str | None = None) -> None:

@@ -243,12 +243,10 @@ class Node:
         tail = log_tail(self.folder, 1000)
         telling = [line for line in tail if line[:1].strip()][-4:]  # neither stack frames nor dumps of settings
         log_text = " | ".join(telling) or "(empty)"
-        error = ConnectionFailed(
+        return ConnectionFailed(
             f"node {self.id} of the local Kafka {self.run.name!r} {problem}; its log ends: {log_text}",
             hint="If it needs more time, pass timeout=; if more memory, heap=.",
         )
-        error.add_note("\n".join(tail[-40:]))
-        return error
 
 
 def wait_for(spawned: Mapping[Node, int], timeout: float) -> None:

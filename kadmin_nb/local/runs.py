@@ -25,8 +25,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from kadmin_nb import files
-from kadmin_nb.errors import NotFound, UsageError
-from kadmin_nb.local_runs import Run, all_runs, load_run, run_folder
+from kadmin_nb.errors import UsageError
+from kadmin_nb.local_runs import all_runs, load_run, run_folder
 from kadmin_nb.paths import state_dir
 
 # --- processes ---
@@ -211,23 +211,6 @@ def end(folder: Path, run_id: str) -> None:
         raise files.not_written(folder / ENDED, error) from None
     kill_nodes(folder)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def known(name: str) -> tuple[Path, Run]:
-    """The folder and the run of a name.
-
-    Raises
-    ------
-    NotFound
-        No local Kafka of this name; the hint lists those there are.
-    """
-    folder = run_folder(name)
-    run = load_run(folder)
-    if run is None:
-        there = ", ".join(run.name for _, run in all_runs())
-        hint = f"there are: {there}" if there else "kadmin-nb local start starts one"
-        raise NotFound(f"no local Kafka {name!r}", hint=hint)
-    return folder, run
 
 
 _watching: set[subprocess.Popen[bytes]] = set()

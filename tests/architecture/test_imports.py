@@ -83,7 +83,7 @@ ROOMS = {
     "documents": ("errors", "files"),
     "paths": ("errors", "files", "databricks"),
     "java": ("errors", "files", "paths"),
-    "jars": ("errors", "files", "paths"),
+    "jars": ("errors", "files", "paths", "java"),
     "local_runs": ("errors", "files", "documents", "paths"),
     "processes": (),
     "web": (),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
-import threading
 from pathlib import Path
 
 import pytest
@@ -17,7 +14,7 @@ from kadmin_nb.frames.spark import DELTA
 
 @pytest.fixture
 def download(monkeypatch):
-    """Stand in for a repository: 'download' files of these names and contents."""
+    """Stand in for Ivy: 'download' files of these names and contents."""
 
     def download(contents):
         def retrieve(release, places, into, progress):
@@ -104,35 +101,18 @@ def test_a_version_without_sums_is_refused(cache):
         local.find_jars("2.8.0")
 
 
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    """A folder that a Maven repository of our own serves."""
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setenv("KADMIN_MAVEN_REPOSITORY", f"http://127.0.0.1:{server.server_port}/")
-        yield folder
-        server.shutdown()
-
-
-def test_jars_come_from_a_repository_of_our_own(cache, two_sums, repository):
-    """Our machines reach the company's mirror alone."""
-    for name in "ab":
-        place = repository / f"org/one/{name}/1/{name}.jar"
-        place.parent.mkdir(parents=True)
-        place.write_text(name)
-    said = []
-    assert [jar.name for jar in local.find_jars(progress=said.append).jars] == ["a.jar", "b.jar"]
-    assert said == ["downloading Kafka 4.4.0: 2 jars, about 45 MB", "downloading Kafka: 2 of 2 jars"]
-
-
-def test_a_download_that_fails_says_what_the_repository_said(cache, two_sums, repository):
+@pytest.mark.slow
+def test_a_download_that_fails_says_what_ivy_said(cache, monkeypatch, tmp_path):
     """No network: one line that says so, and no half of a download left to be used."""
-    with pytest.raises(NotFound, match=r"downloading Kafka 4\.4\.0 from http://127\..* failed: HTTP Error 404"):
+    settings = tmp_path / "nowhere.xml"
+    settings.write_text(
+        '<ivysettings><settings defaultResolver="no"/><resolvers>'
+        '<ibiblio name="no" m2compatible="true" root="http://127.0.0.1:9/"/></resolvers></ivysettings>'
+    )
+    monkeypatch.setenv("KADMIN_IVY_SETTINGS", str(settings))
+    with pytest.raises(NotFound, match=r"downloading Kafka 4\.4\.0 failed: .*127\.0\.0\.1:9"):
         local.find_jars()
-    assert [path.name for path in (cache / "kafka").iterdir()] == [".4.4.0.lock"]
+    assert not (cache / "kafka" / "4.4.0").exists()
 
 
 def test_each_sum_is_of_a_place_in_maven_s_layout():

