@@ -187,12 +187,15 @@ def _filled(
     return kafka
 
 
+_PROGRAM = "import sys; from kadmin_nb.local import demo, find; demo.send_while_it_runs(find(sys.argv[1]))"
+
+
 def _begin_traffic(kafka: LocalKafka) -> None:
     """Start the process of the traffic."""
     folder = kafka.folder / "traffic"
     folder.mkdir(mode=0o700)
     token = f"{kafka.run_id}-traffic"
-    command = [sys.executable, "-m", "kadmin_nb.local.demo", kafka.name, token]
+    command = [sys.executable, "-c", _PROGRAM, kafka.name, token]
     runs.spawn(folder, token, command, runs.environment())
 
 
@@ -200,10 +203,10 @@ def _producer(kafka: LocalKafka, client: Client) -> Any:
     """A producer with a short queue."""
     from confluent_kafka import Producer
 
-    from kadmin_nb.admin import first_contact
+    from kadmin_nb.admin import transactions
     from kadmin_nb.profiles import settings_for
 
-    login = first_contact.config(settings_for(str(kafka.user_properties(client.user))))
+    login = transactions.config(settings_for(str(kafka.user_properties(client.user))))
     short = {"linger.ms": 20, "queue.buffering.max.kbytes": 2048, "message.timeout.ms": 10_000}
     return Producer({**login, **short, "client.id": client.client_id})
 
@@ -224,7 +227,3 @@ def send_while_it_runs(kafka: LocalKafka) -> None:
                 producer.poll(0)
             last = now
             time.sleep(TICK)
-
-
-if __name__ == "__main__":
-    send_while_it_runs(local_kafka.find(sys.argv[1]))
