@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil, floor, log10
 from textwrap import wrap
 from typing import Any
 
@@ -14,8 +13,7 @@ try:
 except ImportError:
     raise Unsupported("altair is not installed", hint="pip install 'kadmin_nb[charts]'") from None
 
-from .bins import Bins
-from .labels import LETTER, PICTURE, as_text, beside, short
+from .labels import LETTER, PICTURE, Bins, as_text, beside, short
 from .showing import OURS, register
 
 alt: Any = altair
@@ -92,15 +90,6 @@ def _room(rows: Sequence[Mapping[str, Any]], name: str) -> float:
 def texts_at_the_end(chart: Any) -> Any:
     """The `text` of each row of a chart, in that room."""
     return chart.mark_text(align="right", color=INK).encode(x=alt.value("width"), text="text:N")
-
-
-def log_ticks(low: float, high: float) -> list[float]:
-    """The ticks between two positive numbers: 1, 2 and 5 of each power of ten, or some of the powers alone."""
-    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
-    shown = [tick for power in powers for digit in (1, 2, 5) if low <= (tick := digit * 10.0**power) <= high]
-    if len(shown) <= 8:
-        return shown
-    return [10.0**power for power in powers[:: len(powers) // 8 + 1] if low <= 10.0**power <= high]
 
 
 MOST_BARS = 40

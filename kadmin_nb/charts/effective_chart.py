@@ -98,16 +98,12 @@ def _cells(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> I
 
     for limits, names in groups:
         some = names[0] if len(names) == 1 else f"{len(names):,} × {names[0]}"
-        everyone = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
-        row = {"client": some, "clients": everyone}
+        row = {"client": some}
         for column, (key, one) in enumerate(zip(keys, limits, strict=True)):
             every = [other[column] for other, _ in groups]
             cell = _cell(key, *one, [limit[0] for limit in every if limit]) if one else _MISSING
-            yield {**row, "key": head(key), "whole_key": short(key), "height": 0, "ink": INK, **cell}
+            yield {**row, "key": head(key), "height": 0, "ink": INK, **cell}
 
-
-MOST_NAMES = 8
-"""Names of a row's clients that its tooltip has."""
 
 _MISSING = {"state": "not resolved", "text": "–"}
 
@@ -137,8 +133,7 @@ def _heatmap(cells: list[Row]) -> list[Any]:
 
     axis = alt.Axis(orient="top", labelAngle=0, labelFontWeight="bold", ticks=False, domain=False)
     x = {"shorthand": "key:N", "sort": None, "title": None, "axis": axis}
-    tooltip = [alt.Tooltip("clients:N"), alt.Tooltip("whole_key:N", title="key"), alt.Tooltip("text:N", title="limit"),
-               alt.Tooltip("level:N", title="set at")]  # fmt: skip
+    tooltip = ["client:N", "key:N", alt.Tooltip("text:N", title="limit"), alt.Tooltip("level:N", title="set at")]
     chart = base(cells).encode(x=alt.X(**x), y=names("client"), tooltip=tooltip)
     colours = alt.Scale(domain=[0, 1], scheme=alt.SchemeParams("viridis", extent=[0.15, 0.95]))
     texts = chart.encode(color=alt.Color("ink:N", scale=None))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from datetime import UTC, datetime
 from typing import Any
 
 from ..frames import schemas
 from ..frames.relational import added_up, checked, in_arrow
-from .bins import SECOND, Bins
-from .labels import count_of
+from .labels import Bins, count_of
 
 MOST_TIMES = 60
 """Bars that a chart has at most."""
@@ -49,19 +46,8 @@ def history(frame: Any) -> Any:
         return empty("Nothing was changed")
     groups = added_up(bins.added_to(rows, "taken_at"), ("bin", "state"), {"rows": ("count", "resource")})
     counted = sorted(in_arrow(groups, 1000).to_pylist(), key=lambda row: (row["bin"], row["state"]))
-    return layered(_busiest(counted, bins), (), *_signed_bars(counted, bins), height=260)
-
-
-def _busiest(counted: list[dict[str, Any]], bins: Bins) -> str:
-    """The number of changes, and when most of them were."""
-    sums: Counter[int] = Counter()
-    for row in counted:
-        sums[row["bin"]] += row["rows"]
-    most = max(sums, key=lambda start: (sums[start], -start))
-    at = datetime.fromtimestamp(most / SECOND, UTC)
-    day = f"on {at:%Y-%m-%d}" if bins.is_of_days else f"at {at:%Y-%m-%d %H:%M:%S}"
-    total = count_of(sums.total(), "change")
-    return total if len(sums) == 1 or sums[most] == 1 else f"{total}, {sums[most]:,} of them {day}"
+    finding = count_of(sum(row["rows"] for row in counted), "change")
+    return layered(finding, (), *_signed_bars(counted, bins), height=260)
 
 
 def _signed_bars(counted: list[dict[str, Any]], bins: Bins) -> list[Any]:

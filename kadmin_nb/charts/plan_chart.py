@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import zip_longest
 from math import isfinite, log
 from typing import Any
 
@@ -57,7 +56,8 @@ def plan(plan: Any) -> Any:
     remark = f"{count_of(others, 'change')} of other values" if others else ""
     if not changes:
         return empty("Nothing changes" if not rows else f"{count_of(len(rows), 'change')} of other values than numbers")
-    shown = _largest_of_each(changes)
+    by_size = sorted(changes, key=lambda change: (-abs(log(change["factor"])), change["change"]))
+    shown = sorted(by_size[:MOST_CHANGES], key=lambda change: EFFECTS.index(change["effect"]))
     counts = Counter(change["effect"] for change in changes)
     finding = ", ".join(f"{counts[effect]:,} {effect}" for effect in EFFECTS if counts[effect])
     labels = distinct([change["change"] for change in shown])
@@ -100,14 +100,6 @@ def _positive(text: str | None) -> float | None:
     return number if isfinite(number) and number > 0 else None
 
 
-def _largest_of_each(changes: list[Row]) -> list[Row]:
-    """The largest of each effect in turns, so that thousands of removals do not hide what is lowered."""
-    by_size = sorted(changes, key=lambda change: (-abs(log(change["factor"])), change["change"]))
-    turns = zip_longest(*([change for change in by_size if change["effect"] == effect] for effect in EFFECTS))
-    chosen = [change for turn in turns for change in turn if change is not None][:MOST_CHANGES]
-    return sorted(chosen, key=lambda change: EFFECTS.index(change["effect"]))
-
-
 def _layers(rows: Sequence[Row]) -> list[Any]:
     from .drawing import (
         BLUE,
@@ -118,7 +110,6 @@ def _layers(rows: Sequence[Row]) -> list[Any]:
         alt,
         base,
         legend,
-        log_ticks,
         names,
         texts_at_the_end,
         with_room,
@@ -131,7 +122,7 @@ def _layers(rows: Sequence[Row]) -> list[Any]:
     marks = legend(symbolSize=110, values=[*dict.fromkeys(row["effect"] for row in rows)])
     colour = alt.Color("effect:N", scale=colours, legend=marks)
     shape = alt.Shape("effect:N", scale=shapes, legend=marks)
-    axis = alt.Axis(values=log_ticks(low, high), labelExpr="'× ' + format(datum.value, ',.3~r')", labelOverlap=True)
+    axis = alt.Axis(tickCount=6, labelExpr="'× ' + format(datum.value, ',.3~r')", labelOverlap=True)
     scale = with_room(rows, low, high, type="log")
     x = alt.X("factor:Q", title="after, as a multiple of before", axis=axis, scale=scale)
     chart = base(rows).encode(y=names("change"), tooltip=["change:N", "effect:N", "text:N"])

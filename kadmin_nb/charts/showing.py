@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -91,16 +91,8 @@ def bundle(chart: Any) -> dict[str, Any]:
 
 
 def write(chart: Any, place: Path) -> None:
-    """The chart into a file whose ending is .svg, .png, .html (an image in it) or .json (Vega-Lite)."""
-    files.write(place, _WRITERS[place.suffix](chart))
-
-
-def _page(chart: Any) -> str:
-    return f'<!DOCTYPE html>\n<meta charset="utf-8">\n{_html(chart)}\n'
-
-
-_WRITERS: Mapping[str, Callable[[Any], str | bytes]] = {".svg": svg, ".png": png, ".html": _page,
-                                                        ".json": lambda chart: str(chart.to_json())}  # fmt: skip
+    """The chart into a file whose ending is .svg or .png."""
+    files.write(place, png(chart) if place.suffix == ".png" else svg(chart))
 
 
 def _specification(chart: Any, ground: str) -> dict[str, Any]:

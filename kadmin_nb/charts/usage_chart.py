@@ -28,8 +28,7 @@ from ..frames.relational import (
 )
 from ..model.figures import milliseconds, percent, seconds
 from ..usage.limits_used import UNWATCHED_AFTER, used_of_buckets
-from .bins import Bins
-from .labels import Row, beside, count_of, part_of, uses
+from .labels import Bins, Row, beside, count_of, part_of, uses
 
 MOST_LIMITS, MOST_WINDOWS, MOST_BARS = 6, 80, 30
 """Limits, and points in time of each, or bars of a backtest, that a chart has at most."""

@@ -14,7 +14,7 @@ from ..errors import Invalid
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.frame import Frame
-from ..frames.schema_metadata import NOTES, mark, stamped
+from ..frames.schemas import NOTES, mark, stamped
 from ..model.client_configs import CLIENT_KEYS, ClientEntity, merged, refuse_unknown_key
 from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
 from .kafka import LiveKafka

@@ -15,7 +15,7 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.schema_metadata import stamped
+from ..frames.schemas import stamped
 from ..frames.views import counted_nouns, in_short
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY

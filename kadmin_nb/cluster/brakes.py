@@ -21,7 +21,7 @@ from ..errors import KadminError, NotFound, printable
 from ..frames import relational, schemas
 from ..frames.answer import Answer, Findings
 from ..frames.relational import Frame, Measure, added_up, in_arrow, where, words_of
-from ..frames.schema_metadata import noted
+from ..frames.schemas import noted
 from ..frames.views import counted_nouns
 from ..model.changes import Edit
 from ..model.config_values import ConfigValue

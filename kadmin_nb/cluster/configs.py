@@ -13,7 +13,7 @@ from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
-from ..frames.schema_metadata import stamped
+from ..frames.schemas import stamped
 from ..model.config_fallback import near_key
 from ..model.grammar import DEFAULT, LEFT_OUT, matcher, selector
 from ..model.resources import OWN_SOURCE, THROTTLE_RATES, WORDS, Resource, Source

@@ -42,7 +42,7 @@ from ..errors import (
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Listing, Page
-from ..frames.schema_metadata import mark, noted, stamped
+from ..frames.schemas import mark, noted, stamped
 from ..local_runs import all_runs
 from ..model.changes import SET, Refusal
 from ..model.findings import Row

@@ -18,7 +18,7 @@ from ..errors import ConnectionFailed, KadminError, NotAuthorized, TimedOut, kin
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Listing, Page
-from ..frames.schema_metadata import stamped
+from ..frames.schemas import stamped
 from ..frames.spark import active_session
 from ..model import rights
 from ..model.changes import DELETE, SET, Change, Edit, Refusal

@@ -14,7 +14,7 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, OVERRIDDEN, Aside, Page
-from ..frames.schema_metadata import notes_of, stamped
+from ..frames.schemas import notes_of, stamped
 from ..frames.views import MOST_ACROSS
 from ..hints import did_you_mean
 from ..model.entity import Entity

@@ -24,7 +24,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.given_frames import arrow_table, column_of, refuse_other_than_text
 from ..frames.lazy_answer import Placed, SparkAnswer, Work
 from ..frames.meanings import general_client
-from ..frames.schema_metadata import CLUSTER_ID, ENGINE, NOTES, TAKEN_AT, noted, now, stamped
+from ..frames.schemas import CLUSTER_ID, ENGINE, NOTES, TAKEN_AT, noted, now, stamped
 from ..hints import Hint, Option, sentence
 from ..model.config_values import ConfigValue
 from ..model.entity import Entity

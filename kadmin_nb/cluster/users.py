@@ -16,7 +16,7 @@ from ..errors import Invalid, KadminError, NotAuthorized, Unsupported
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Page
-from ..frames.schema_metadata import NOTES, mark, stamped
+from ..frames.schemas import NOTES, mark, stamped
 from ..hints import did_you_mean
 from ..model.client_configs import CLIENT_KEYS
 from ..model.findings import Row

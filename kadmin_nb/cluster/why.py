@@ -21,7 +21,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Aside, Folded, Gauge, Listing, Page
 from ..frames.meanings import client, client_in_short, of_limit
 from ..frames.relational import Frame, names_of
-from ..frames.schema_metadata import noted, notes_of, stamped
+from ..frames.schemas import noted, notes_of, stamped
 from ..frames.views import counted_nouns
 from ..hints import Hint, Option, Syntax, Verb, python, sentence
 from ..model import figures

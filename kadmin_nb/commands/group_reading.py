@@ -34,7 +34,7 @@ def of_each(ctx: click.Context, name: str, ask: Callable[[str], tuple[str, Any]]
     UsageError
         A verb, or options, that change something.
     """
-    from ..frames.group_answer import GroupAnswer
+    from ..frames.answer import GroupAnswer
     from ..profiles import group
 
     of_verbs = str(ctx.parent.command.name) if ctx.parent else ""

@@ -254,7 +254,7 @@ def _edits(verb: str, words: Sequence[str], pairs: Any, session: Session, plan_o
 
 
 CHARTS = ("effective", "hierarchy", "history", "plan", "usage")
-ENDINGS = (".svg", ".png", ".html", ".json")
+ENDINGS = (".svg", ".png")
 """The files that a chart can be written to."""
 
 
@@ -270,7 +270,7 @@ class ChartAnswer(Display):
         return headline(self.chart)
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        yield f"written to {self.place}" if self.place else "--out chart.svg writes it; also .png, .html, .json"
+        yield f"written to {self.place}" if self.place else "--out chart.svg writes it; also .png"
 
     def _in_cell(self) -> Any:
         return self.chart

@@ -17,8 +17,7 @@ from ..errors import printable
 from . import ARROW, SPARK, refuse_unknown, spark
 from .answer import Answer
 from .blocks import NOTEBOOK, ROWS, Page
-from .schema_metadata import ENGINE
-from .schemas import marked
+from .schemas import ENGINE, marked
 from .spark import errors_in_one_line
 
 if TYPE_CHECKING:

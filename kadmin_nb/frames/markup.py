@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 from pathlib import Path
@@ -61,10 +60,7 @@ from .render import (
     shortened,
     text_of_blocks,
 )
-from .views import View, view_of
-
-FOLDED_ROWS = 600
-"""Folded rows that a page has at most: somebody who opens them looks for one."""
+from .views import view_of
 
 LONGEST_HOVER = 500
 """Characters of a shortened text that are shown where the mouse rests on it."""
@@ -118,7 +114,7 @@ def _html(block: Block, page: Page, title: str) -> str:
     table = rows_of(block)
     if not table.num_rows:
         return _paragraph(nothing(table, title))
-    return "".join(_tabled(block, table, page, title))
+    return _tabled(block, table, page, title)
 
 
 def _paragraph(text: str, kind: str = "kadmin-text") -> str:
@@ -135,26 +131,14 @@ def _line(text: str) -> str:
     return f"{_badge(start)}{html.escape(rest)}" if colon and start in TONES else html.escape(text)
 
 
-def _tabled(block: pa.Table | Head, table: pa.Table, page: Page, title: str) -> Iterator[str]:
-    """The first rows, what is folded, how many there are, and where the rest is."""
+def _tabled(block: pa.Table | Head, table: pa.Table, page: Page, title: str) -> str:
+    """The first rows, how many there are, and where the rest is."""
     view = view_of(table)
-    first, others = view.apart(table)
-    if first.num_rows:
-        rows, remarks = _first_rows(view, first, page)
-        notes = [count(block if others is None else first, page, remarks, title), engine_line(table)]
-        yield rows + _paragraph("\n".join(filter(None, notes)), "kadmin-note")
-    if others is not None and others.num_rows:
-        folded = page if page.rows is None else replace(page, rows=FOLDED_ROWS)
-        rows, remarks = _first_rows(view, others, folded)
-        shown = rows + _paragraph(count(others, folded, remarks, title), "kadmin-note")
-        yield f"<details><summary>others ({others.num_rows:,})</summary>\n{shown}</details>\n"
-
-
-def _first_rows(view: View, table: pa.Table, page: Page) -> tuple[str, Sequence[str]]:
-    """The first rows as a table, and remarks on what of them is not shown."""
-    whole = columns(table.slice(0, page.rows), view.parts(table))
+    rows = view.ordered(table)
+    whole = columns(rows.slice(0, page.rows), view.parts(rows))
     cut = shortened(whole, page)
-    return _html_table(cut, whole), [CUT] if cut != whole else []
+    notes = [count(block, page, [CUT] if cut != whole else [], title), engine_line(table)]
+    return _html_table(cut, whole) + _paragraph("\n".join(filter(None, notes)), "kadmin-note")
 
 
 def _html_table(every: Sequence[Column], whole: Sequence[Column]) -> str:

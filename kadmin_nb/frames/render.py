@@ -47,7 +47,7 @@ from .blocks import (
     word_of_use,
 )
 from .meanings import Part
-from .schema_metadata import ENGINE
+from .schemas import ENGINE
 from .views import ROWS_AT_ONCE, across, view_of
 
 GAP = "  "

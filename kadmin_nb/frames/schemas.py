@@ -9,11 +9,12 @@ All frames may lead with `cluster_id`. Answers carry the name of their frame (`k
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
-from ..errors import UsageError
+from ..errors import UsageError, printable
 from .blocks import BADGE, BELOW, KEY, NAME, PROSE
 from .frame import (
     BYTES,
@@ -932,3 +933,43 @@ def marked(table: pa.Table, marks: Mapping[Any, Any] | None) -> pa.Table:
     """`table` with these marks alone in its metadata, and the name of its frame."""
     frame, table = frame_of(table), table.replace_schema_metadata(marks)
     return table.replace_schema_metadata({**(table.schema.metadata or {}), FRAME: frame.__name__}) if frame else table
+
+
+# --- the cluster and the time of an answer, in its schema metadata ---
+
+CLUSTER_ID, TAKEN_AT = "kadmin.cluster_id", "kadmin.taken_at"
+ENGINE = "kadmin.engine"
+"""The engine that answered, and the reason for it, in a sentence."""
+
+NOTES = "kadmin.notes"
+"""Sentences on what of an answer could not be had, a line each."""
+
+
+def now() -> str:
+    """The time, UTC, as ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def stamped(
+    table: pa.Table, cluster_id: str, marks: Mapping[str, str] | None = None, *, at: str | None = None
+) -> pa.Table:
+    """`table` with the cluster's id, the time (now unless given) and further marks in its metadata."""
+    return marked(table, {CLUSTER_ID: cluster_id, TAKEN_AT: at or now(), **(marks or {})})
+
+
+def noted(table: pa.Table, notes: Iterable[str]) -> pa.Table:
+    """`table` with these sentences below its notes, each on a line of its own whatever names it repeats."""
+    lines = [*notes_of(table), *map(printable, notes)]
+    marks = table.schema.metadata or {}
+    return table.replace_schema_metadata({**marks, NOTES: "\n".join(lines)}) if lines else table
+
+
+def notes_of(table: pa.Table) -> tuple[str, ...]:
+    """The sentences on what could not be read."""
+    return tuple((mark(table, NOTES) or "").splitlines())
+
+
+def mark(table: pa.Table, name: str) -> str | None:
+    """One of a table's marks; None where it has none of that name."""
+    text = (table.schema.metadata or {}).get(name.encode())
+    return None if text is None else text.decode()

@@ -303,7 +303,8 @@ def errors_in_one_line(failed: str = "Spark could not do it") -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
             raise
-        if missing := _MISSING_PACKAGE.search(str(error)):
+        words = str(error)
+        if missing := _MISSING_PACKAGE.search(words):
             raise Unsupported(
                 f"the Python of Spark's workers has no {missing[1] or missing[2]}",
                 hint="Install it for that Python: spark.pyspark.python or $PYSPARK_PYTHON names it on each worker.",

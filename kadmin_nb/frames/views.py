@@ -44,22 +44,12 @@ class View:
         """The rows that matter first."""
         return table if self.split is None else pa.concat_tables(self.split(table))
 
-    def apart(self, table: pa.Table) -> tuple[pa.Table, pa.Table | None]:
-        """The rows in their order, and None; or, of many, the important ones, and the others that are folded."""
-        if self.split is None or table.num_rows < FOLDED_FROM:
-            return self.ordered(table), None
-        return self.split(table)
-
     def parts(self, table: pa.Table) -> list[Part]:
         """The parts of this table that are not empty in every row."""
         rows = self.ordered(table)
         names = [name for name in self.names if _is_there(name.rstrip("!"), table)] or self.names
         there = [replace(part(name.rstrip("!"), table), stays=name.endswith("!")) for name in names]
         return [one for one in there if not _is_empty(one, rows)] or there
-
-
-FOLDED_FROM = 20
-"""Rows below which nothing is folded."""
 
 
 def counted_nouns(count: int, one: str, many: str) -> str:

@@ -18,7 +18,7 @@ from ..errors import ExitState, PartlyFailed, PlanRefused, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Folded, Page
-from ..frames.schema_metadata import now, stamped
+from ..frames.schemas import now, stamped
 from ..frames.views import counted_nouns
 from ..hints import Hint, Sentence, Syntax, Verb, plan_verb, python, sentence, short_id
 from ..model import rights

@@ -20,7 +20,7 @@ from .. import documents, files, hints
 from ..errors import ExitState, Invalid, KadminError, UsageError, printable
 from ..frames import schemas
 from ..frames.blocks import NOTEBOOK, Aside, Page
-from ..frames.schema_metadata import stamped
+from ..frames.schemas import stamped
 from ..hints import Hint, Option, Sentence, Syntax, sentence, short_id
 from ..model.changes import FAILED, SET, Change, Edit, Target, refuse_secret_text
 from ..model.figures import utc

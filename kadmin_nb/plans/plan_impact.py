@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.relational import of_cluster, others
-from ..frames.schema_metadata import stamped
+from ..frames.schemas import stamped
 from ..model.changes import Change
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT

@@ -43,7 +43,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.given_frames import text_column
 from ..frames.meanings import client
-from ..frames.schema_metadata import stamped
+from ..frames.schemas import stamped
 from ..model import figures
 from ..model.changes import SET, Change
 from ..model.entity import Entity

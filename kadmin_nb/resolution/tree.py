@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..frames import schemas
-from ..frames.relational import TEXT, kinds_of, of_kinds
 from ..model.findings import Row
 from ..model.grammar import DEFAULT, format_word
 from ..model.levels import LEVELS_BY_NAME
@@ -55,9 +54,7 @@ def tree(quotas: Any) -> pa.Table:
     UsageError
         Not a frame, a column is missing, or it is of several clusters.
     """
-    kinds = kinds_of(schemas.QUOTAS.schema)
-    columns = {input_columns.CLUSTER: TEXT, **{name: kinds[name] for name in QUOTA_COLUMNS}}
-    table = of_kinds(quotas, columns, QUOTAS_LABEL, or_without=(input_columns.CLUSTER,))
+    table = input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
     if input_columns.CLUSTER in table.column_names and len(table.column(input_columns.CLUSTER).unique()) > 1:
         raise UsageError("a tree shows one cluster", hint="Filter the quotas by cluster_id first.")
     rows: list[Row] = table.select(QUOTA_COLUMNS).to_pylist()

@@ -13,7 +13,7 @@ from .. import files
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
-from ..frames.schema_metadata import now
+from ..frames.schemas import now
 from ..hints import short_id
 from ..paths import journal_dir
 from .binder import BUILT_IN, refuse_unknown

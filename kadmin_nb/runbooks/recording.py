@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..errors import Hinted, Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.schema_metadata import now
+from ..frames.schemas import now
 from ..hints import Hint, Runbook, plan_verb, sentence, short_id
 from . import binder
 from .report_checks import Verdicts

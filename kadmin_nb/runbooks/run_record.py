@@ -21,7 +21,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
-from ..frames.schema_metadata import now
+from ..frames.schemas import now
 from ..hints import Option, Runbook, short_id
 from ..model.figures import utc
 from ..model.findings import OK

@@ -20,7 +20,7 @@ from ..errors import Invalid, NotFound, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.given_frames import plain
-from ..frames.schema_metadata import noted
+from ..frames.schemas import noted
 from ..hints import Hint, Verb, sentence
 from ..model import rights
 from ..model.changes import AppliedRow

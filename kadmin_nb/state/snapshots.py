@@ -15,7 +15,7 @@ from ..errors import ExitState, KadminError, UsageError
 from ..errors import kind_of as kind_of_error
 from ..frames.answer import Answer
 from ..frames.display import Display
-from ..frames.schema_metadata import stamped
+from ..frames.schemas import stamped
 from ..model.changes import AppliedRow, Target
 from ..model.configurable import Configurable
 from ..model.findings import Row

@@ -15,7 +15,7 @@ from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.given_frames import table_of
 from ..frames.lazy_answer import Placed, SparkAnswer, Work
-from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, now
+from ..frames.schemas import CLUSTER_ID, TAKEN_AT, now
 from ..model import figures
 from ..resolution.input_columns import CLUSTER
 from . import log_files

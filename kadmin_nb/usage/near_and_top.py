@@ -37,7 +37,7 @@ from ..frames.relational import (
     with_columns,
     words_of,
 )
-from ..frames.schema_metadata import noted
+from ..frames.schemas import noted
 from ..frames.spark import is_stream
 from ..model import figures
 from ..model.findings import Coverage

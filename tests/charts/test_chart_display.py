@@ -157,7 +157,7 @@ def test_databricks_shows_an_image(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize(("kind", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!DOC"), ("json", b"{")])
+@pytest.mark.parametrize(("kind", "start"), [("svg", b"<svg"), ("png", b"\x89PNG")])
 def test_a_chart_is_written(kind: str, start: bytes, tmp_path: Path) -> None:
     """The HTML file of a chart loaded its scripts from elsewhere."""
     place = tmp_path / f"chart.{kind}"

@@ -27,7 +27,7 @@ from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, ST
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.errors import Invalid, KadminError, TimedOut
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.schema_metadata import mark
+from kadmin_nb.frames.schemas import mark
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC, ClientEntity
 from tests.client_configs.raw_client import RawClient

@@ -15,7 +15,7 @@ from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, ConfigKey, Con
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import Invalid
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.schema_metadata import mark
+from kadmin_nb.frames.schemas import mark
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
 from tests.admin.logins import admin_client

@@ -8,7 +8,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.frames import blocks, meanings, schemas, views
 from kadmin_nb.frames.frame import MEASURED, OF_KEY
-from kadmin_nb.frames.schema_metadata import stamped
+from kadmin_nb.frames.schemas import stamped
 
 LOOKS = {blocks.NAME, blocks.KEY, blocks.BADGE, blocks.PROSE, blocks.BELOW, ""}
 UNITS = {*meanings.UNITS, *meanings._UNITS, OF_KEY, MEASURED, ""}

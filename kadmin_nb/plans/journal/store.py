@@ -18,7 +18,7 @@ import pyarrow as pa
 from ... import documents
 from ...errors import Invalid, KadminError, NotFound, UsageError
 from ...frames import schemas
-from ...frames.schema_metadata import stamped
+from ...frames.schemas import stamped
 from ...hints import Hint, Verb, sentence
 from ...model.changes import UNKNOWN, UNVERIFIED, AppliedRow, Change, Target
 from ...paths import journal_dir

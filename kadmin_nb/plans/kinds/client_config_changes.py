@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, cast
 
 from ...admin.ports import LONGEST_TRANSACTION, ClientConfigs, Kafka, Signature
-from ...frames.schema_metadata import mark
-from ...frames.schemas import TOPIC_MISSING
+from ...frames.schemas import TOPIC_MISSING, mark
 from ...model.changes import SET, Change, Edit, Fallback, Refusal, Target, given_key
 from ...model.client_configs import ACKS, CONFIGS_TOPIC, ClientEntity, Replacement
 from ...model.configurable import Configurable
