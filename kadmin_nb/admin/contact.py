@@ -125,7 +125,7 @@ def _handshake(context: ssl.SSLContext, host: str, port: int, timeout: float) ->
         failure = ConnectionFailed(
             f"the certificate is refused: {error.verify_message.rstrip('.')}",
             code="SSL_HANDSHAKE_FAILED",
-            hint=_FIXES.get(error.verify_code, _ANOTHER_AUTHORITY),
+            hint=_NOT_TRUSTED,
         )
     except OSError as error:
         reason = getattr(error, "reason", None) or error.strerror or "the connection was closed"
@@ -135,18 +135,11 @@ def _handshake(context: ssl.SSLContext, host: str, port: int, timeout: float) ->
 
 
 _PROTOCOL = "Check that this port speaks TLS: security.protocol is SSL or SASL_SSL only for a listener of that kind."
-_ANOTHER_AUTHORITY = "Set ssl.truststore.location to a store with the certificate of the authority that signed it."
-_EXPIRED, _NOT_YET_VALID, _OTHER_HOST, _OTHER_IP = 10, 9, 62, 64
-_FIXES = {
-    _EXPIRED: "The broker's operators have to renew its certificate; check this machine's clock too.",
-    _NOT_YET_VALID: "Check the clock of this machine.",
-    **dict.fromkeys(
-        (_OTHER_HOST, _OTHER_IP),
-        "Connect by a host name of the certificate; an empty ssl.endpoint.identification.algorithm= turns the check "
-        "off.",
-    ),
-}
-"""By OpenSSL's number of the reason (X509_V_ERR_…)."""
+_NOT_TRUSTED = (
+    "Set ssl.truststore.location to a store with the certificate of the authority that signed it; connect by a host "
+    "name of the certificate, or turn that check off (ssl.endpoint.identification.algorithm=). One that has expired is "
+    "renewed by the broker's operators."
+)
 
 
 def cause(settings: Settings, failures: Mapping[tuple[str, int], BaseException], timeout: float) -> KadminError:

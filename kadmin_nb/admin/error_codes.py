@@ -9,12 +9,8 @@ from ..model import rights
 from ..model.changes import Refusal
 
 _OWN_WORDS = {
-    "CLUSTER_AUTHORIZATION_FAILED": "Cluster authorization failed.",
-    "TOPIC_AUTHORIZATION_FAILED": "Topic authorization failed.",
-    "GROUP_AUTHORIZATION_FAILED": "Group authorization failed.",
-    "UNKNOWN_TOPIC_OR_PARTITION": "No such topic.",
-    "THROTTLING_QUOTA_EXCEEDED": "The throttling quota has been exceeded.",
-}
+    f"{kind.upper()}_AUTHORIZATION_FAILED": f"{kind} authorization failed." for kind in ("Cluster", "Topic", "Group")
+} | {"UNKNOWN_TOPIC_OR_PARTITION": "No such topic."}
 _LONGEST_MESSAGE = 400
 UNNAMED = Refusal("REQUEST_TIMED_OUT", "the answer does not mention it: the change may have been made")
 """The error of a row that was requested and not answered."""

@@ -148,11 +148,10 @@ def named(kind: str, value: object) -> Part:
     UsageError
         None, an empty name, ANY, or something that is not a text.
     """
-    if value is None:
-        raise UsageError(f"{kind} has no value", hint=f"Leave {kind} out, or pass kn.DEFAULT for the default entity.")
-    if value == "":
+    if value is None or value == "":
         raise UsageError(
-            f"{kind} has an empty name", hint="Kafka refuses empty names; a blank client-id cannot be named."
+            f"{kind} has no name",
+            hint=f"Kafka has no empty names. Leave {kind} out, or pass kn.DEFAULT for the default.",
         )
     part = as_value(value)
     if part is ANY or not isinstance(part, str | Special):

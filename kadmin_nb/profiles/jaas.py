@@ -11,13 +11,13 @@ import os
 import re
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .. import web
 from ..errors import Unsupported, UsageError
 from ..model.connection_settings import AwsSigner, TokenEndpoint, TokenFile, TokenLogin
-from ..model.java_text import trimmed
+from ..model.java_text import BLANKS, trimmed
 from ..secrets import Secret, is_secret_name
 from .java_properties import CREDENTIALS, SCOPE, URL, Entries, Login, class_name
 
@@ -75,96 +75,54 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
 """The beginnings of the options that have an effect. Kerberos' tickets are those of this machine's cache."""
 
 _WORD = r"[A-Za-z_$\u00a0-\U0010ffff][A-Za-z0-9_$.\-\u00a0-\U0010ffff]*"
-_TOKEN = re.compile(
-    r"[\0-\x20]*(?:"
-    rf"(?P<word>{_WORD})"
-    r"|\"(?P<double>(?:[^\"\\\r\n]|\\[^\r\n])*)\""
-    r"|'(?P<single>(?:[^'\\\r\n]|\\[^\r\n])*)'"
-    r"|(?P<sign>[=;]))"
+_BLANK = r"[\0-\x20]"
+_OPTION = re.compile(
+    rf"{_BLANK}+(?P<name>{_WORD}){_BLANK}*={_BLANK}*"
+    r"(?:\"(?P<double>(?:[^\"\\\r\n]|\\[^\r\n])*)\"|'(?P<single>(?:[^'\\\r\n]|\\[^\r\n])*)'"
+    rf"|(?P<word>{_WORD}))"
 )
+_BEGINNING = re.compile(rf"(?P<class>{_WORD})(?:{_BLANK}+(?P<flag>{_WORD}))?")
 _CLASS_NAME = re.compile(r"(?:[a-z_][A-Za-z0-9_]*\.)+[A-Z][A-Za-z0-9_$]*")
+_ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
+_NAMED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def parse(text: str, where: str) -> LoginModule:
-    """The login module that `text` names, with its options; `where` names the place of the text in errors.
+    """The login module that `text` names, with its options, the last of equal names wins; `where` is for errors.
 
     Raises
     ------
     Unsupported
-        Another login module, named; a second one.
+        Another login module, named.
     UsageError
         Not one login module with its flag and options, closed by a semicolon.
     """
-    at = f"{where}: sasl.jaas.config"
-    tokens = _tokens(trimmed(text), at)
-    kind = _module_kind(next(tokens, _END), at)
-    flag = next(tokens, _END)
-    if flag[0] != "word" or flag[1].lower() != "required":
+    text, at = trimmed(text), f"{where}: sasl.jaas.config"
+    beginning = _BEGINNING.match(text)
+    name = beginning["class"] if beginning else ""
+    if not _CLASS_NAME.fullmatch(name):
+        raise _malformed(at, "it does not begin with the class name of a login module")
+    if (known := class_name(name)) not in MODULES:
+        supported = ", ".join(module.rpartition(".")[2] for module in MODULES)
+        raise Unsupported(f"{at} names {name}, which is refused", hint=f"Supported are {supported}; none is loaded.")
+    if beginning is None or (beginning["flag"] or "").lower() != "required":
         raise _malformed(at, "the word after the login module is not 'required'")
-    options = _options(tokens, at)
-    _ends(next(tokens, _END), at)
-    return LoginModule(kind, options, at)
-
-
-Token = tuple[str, str]
-"""Its kind, `word`, `quoted`, `sign` or `end`, and its text."""
-
-_END = ("end", "")
-
-
-def _tokens(text: str, at: str) -> Iterator[Token]:
-    place = 0
-    while place < len(text):
-        match = _TOKEN.match(text, place)
-        if not match:
-            raise _malformed(at, "a quote is not closed, or a value must be in quotes")
-        place = match.end()
-        kind = str(match.lastgroup)
-        is_quoted = kind in ("double", "single")
-        yield ("quoted", _ESCAPE.sub(_unescaped, match[kind])) if is_quoted else (kind, match[kind])
-
-
-_ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
-_NAMED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+    options: dict[str, str] = {}
+    place = beginning.end()
+    while option := _OPTION.match(text, place):
+        if option["word"] and is_secret_name(option["name"]):  # else what follows a blank in it would be its own option
+            raise _malformed(at, f"{option['name']} must be in quotes")
+        quoted = option["double"] if option["double"] is not None else option["single"]
+        options[option["name"]] = option["word"] or _ESCAPE.sub(_unescaped, quoted or "")
+        place = option.end()
+    if text[place:].strip(BLANKS) != ";":
+        raise _malformed(at, "what follows the options is not one ';' at the end, or a value is not in quotes")
+    return LoginModule(MODULES[known], options, at)
 
 
 def _unescaped(match: re.Match[str]) -> str:
     escape = match[1]
     return chr(int(escape, 8)) if escape[0] in "01234567" else _NAMED.get(escape, escape)
-
-
-def _module_kind(module: Token, at: str) -> str:
-    name = module[1]
-    if (known := class_name(name)) in MODULES:
-        return MODULES[known]
-    if not _CLASS_NAME.fullmatch(name):
-        raise _malformed(at, "it does not begin with the class name of a login module")
-    supported = ", ".join(module.rpartition(".")[2] for module in MODULES)
-    raise Unsupported(f"{at} names {name}, which is refused", hint=f"Supported are {supported}; no class is loaded.")
-
-
-def _options(tokens: Iterator[Token], at: str) -> dict[str, str]:
-    """The options before the semicolon, the last of equal names wins."""
-    options: dict[str, str] = {}
-    while (token := next(tokens, _END))[0] == "word":
-        sign, (kind, value) = next(tokens, _END), next(tokens, _END)
-        if sign != ("sign", "=") or kind not in ("word", "quoted"):
-            raise _malformed(at, 'an option is not written name="value"')
-        if kind == "word" and is_secret_name(token[1]):  # else what follows a blank in it would be taken for a name
-            raise _malformed(at, f"{token[1]} must be in quotes")
-        options[token[1]] = value
-    if token != ("sign", ";"):
-        raise _malformed(at, "it does not end in ';'")
-    return options
-
-
-def _ends(token: Token, at: str) -> None:
-    """Nothing after the semicolon, above all no second login module."""
-    kind, name = token
-    if name.endswith("LoginModule") and _CLASS_NAME.fullmatch(name):
-        raise Unsupported(f"{at} has a second login module, {name}, which is refused")
-    if kind != "end":
-        raise _malformed(at, "there is text after the ';'")
 
 
 def _malformed(at: str, problem: str) -> UsageError:

@@ -96,7 +96,6 @@ def test_a_dump_of_the_request_is_not_a_message():
     for length in (50, 500):
         dump = "Request Request(processor=2, session=" + "x" * length
         assert error_codes.refusal(31, dump).message == "Cluster authorization failed."
-    assert error_codes.refusal(89, None).message == "The throttling quota has been exceeded."
     assert error_codes.refusal(42, "In the broker's own words.").message == "In the broker's own words."
     assert error_codes.refusal(0, "") is None
 

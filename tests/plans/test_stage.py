@@ -74,7 +74,7 @@ ENTITIES = {
     "nobody": ({}, "at least one of"),
     "ip and user": ({"ip": "10.0.0.1", "user": "alice"}, "ip cannot be combined"),
     "an empty name": ({"user": ""}, "empty name"),
-    "None": ({"user": None}, "user has no value"),
+    "None": ({"user": None}, "user has no name"),
     "anybody": ({"user": kn.ANY}, "names more than one entity"),
     "two names": ({"user": ["a", "b"]}, "names more than one entity"),
 }

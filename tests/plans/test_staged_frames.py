@@ -60,7 +60,7 @@ QUOTAS = {
     "an unknown level": ({"level": "TEAM", "key": "producer_byte_rate", "value": 1.0}, "TEAM is not a level"),
     "an address that is not there": (
         {"level": "IP", "key": "connection_creation_rate", "value": 1.0},
-        "ip has an empty name",
+        "ip has no name",
     ),
     "a value that no quota can have": (
         {"entity": "user=alice", "key": "producer_byte_rate", "value": -1.0},
@@ -108,7 +108,7 @@ CELLS = {
     "a truth as a name": (quota(user=True), "user is of type bool, not text"),
     "a number as a key": (quota(key=5), "key is of type int, not text"),
     "a number as an entity": (quota(entity=5), "entity is of type int, not text"),
-    "a name that is not there": (quota(user=None), "user has an empty name"),
+    "a name that is not there": (quota(user=None), "user has no name"),
     "a truth as a value": (quota(value=True), "producer_byte_rate=true is not a number of bytes per second"),
     "a text as a value": (quota(value="x"), "producer_byte_rate=x is not a number of bytes per second"),
     "bytes as a value": (quota(value=b"5"), "value is of type bytes, not float"),
