@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..model.changes import DELETE, SET, Edit
-from ..model.config_fallback import Synonym, behind_listener, in_unit_of
-from ..model.config_values import BrokerConfigs, ConfigValue
+from ..model.config_values import BrokerConfigs, ConfigValue, Synonym, behind_listener, in_unit_of
 from ..model.findings import NOT_KNOWN, UNKNOWN, WARNING, Coverage, Finding, Row
 from ..model.grammar import format_word, quote
 from ..model.resources import BETWEEN_DISKS, OWN_SOURCE, THROTTLES, Resource, Source

@@ -14,7 +14,7 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
 from ..frames.schemas import stamped
-from ..model.config_fallback import near_key
+from ..model.config_values import near_key
 from ..model.grammar import DEFAULT, LEFT_OUT, matcher, selector
 from ..model.resources import OWN_SOURCE, THROTTLE_RATES, WORDS, Resource, Source
 from . import near_names

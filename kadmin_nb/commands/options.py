@@ -13,9 +13,9 @@ import click
 from ..errors import UsageError
 from ..frames import ENGINES, FORMS
 from ..hints import nearest
+from ..model.config_units import length_of_time
 from ..model.grammar import Choice, format_word, without_sign
 from ..model.quota_keys import find
-from ..model.times import length_of_time
 from ..plans.change_words import choices, read_words
 from ..secrets import mentions_secret
 from .answer_formats import PRINT_FORMATS, in_print_format

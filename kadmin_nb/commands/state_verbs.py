@@ -123,7 +123,7 @@ def _at(where: str) -> History:
 
 def _recorded_at(where: str | None) -> History:
     """The history there; whoever asks what changed without one reads how to begin it."""
-    from ..model.times import is_time
+    from ..model.config_units import is_time
     from ..state.history import nothing_recorded
 
     if where is None or is_time(where):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
-from ..model.times import length_of_time
+from ..model.config_units import length_of_time
 from . import completions, options
 from .click_glue import FrameName, Verb
 from .options import Finite, Length
@@ -121,7 +121,7 @@ class UsageSource:
 
     def metrics(self) -> Answer:
         """METRICS out of Prometheus."""
-        from ..model.times import moment
+        from ..model.config_units import moment
         from ..profiles.secret_references import read_reference
         from ..usage import prometheus
 

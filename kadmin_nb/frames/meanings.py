@@ -20,9 +20,8 @@ import pyarrow.compute as pc
 
 from ..errors import printable
 from ..hints import short_id
-from ..model.config_fallback import in_unit_of
 from ..model.config_units import with_unit
-from ..model.config_values import ConfigValue
+from ..model.config_values import ConfigValue, in_unit_of
 from ..model.entity import Entity
 from ..model.figures import Scale, moment, percent
 from ..model.grammar import DEFAULT, Value, format_word, quote

@@ -16,7 +16,7 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka, serving
 from ..errors import NotFound, kind_of
 from ..frames import schemas
 from ..frames.given_frames import plain
-from ..model import config_fallback, rights
+from ..model import config_values, rights
 from ..model.changes import Change, Refusal, Target
 from ..model.config_units import decimal_of
 from ..model.config_values import ConfigValue
@@ -228,7 +228,7 @@ def observed(config: ConfigValue) -> ObservedValue:
     return _unset(config)._replace(
         value=config.own,
         is_known=not (config.is_own and config.is_sensitive),
-        inherited=config_fallback.in_unit_of(config.key, below) if below else None,
+        inherited=config_values.in_unit_of(config.key, below) if below else None,
         inherited_from=below.source if below else None,
     )
 

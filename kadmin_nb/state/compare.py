@@ -20,8 +20,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Page
 from ..frames.given_frames import plain
 from ..frames.views import differences_finding
-from ..model.config_fallback import Synonym, in_effect, in_unit_of, unnamed_defaults
-from ..model.config_values import BrokerConfigs, ConfigValue
+from ..model.config_values import BrokerConfigs, ConfigValue, Synonym, in_effect, in_unit_of, unnamed_defaults
 from ..model.configurable import Configurable
 from ..model.findings import Row
 from ..model.resources import Resource, Source

@@ -24,10 +24,10 @@ from ..frames.schemas import noted
 from ..hints import Hint, Verb, sentence
 from ..model import rights
 from ..model.changes import AppliedRow
+from ..model.config_units import moment
 from ..model.figures import utc
 from ..model.findings import Row
 from ..model.resources import Resource
-from ..model.times import moment
 from .intervals import (
     FROM,
     PLANNED,

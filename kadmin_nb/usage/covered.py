@@ -24,8 +24,8 @@ from ..frames.relational import (
     with_columns,
     words_of,
 )
+from ..model.config_units import day_of
 from ..model.findings import Coverage
-from ..model.times import day_of
 from ..resolution.input_columns import CLUSTER
 from .bucket_figures import DAY, micros_of
 from .limits_used import KINDS, USAGE_LABEL

@@ -21,7 +21,7 @@ from ..errors import Invalid, KadminError, NotFound, UsageError
 from ..fleets.workers import Batches, by_value
 from ..frames.relational import TEXT, of_kinds
 from ..frames.spark import errors_in_one_line, spark_schema
-from ..model.times import length_of_time
+from ..model.config_units import length_of_time
 from .container_lines import MARK
 from .log_files import LONGEST_LINE, TORN
 from .request_rows import (

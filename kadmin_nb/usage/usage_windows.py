@@ -25,7 +25,7 @@ from ..frames.relational import (
     words_of,
 )
 from ..hints import did_you_mean
-from ..model.times import length_of_time, length_text
+from ..model.config_units import length_of_time, length_text
 from ..resolution.input_columns import CLUSTER, led
 from .arithmetic import RATES, REQUEST_TOTALS, SHARE_FETCH, Rate, amount, rate, throttle_conditions, whole, window_start
 from .limits_used import KINDS, USAGE_LABEL, usage_columns

@@ -9,7 +9,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.model import times
+from kadmin_nb.model import config_units as times
 from kadmin_nb.usage import covered
 
 LOS_ANGELES, AUCKLAND = "America/Los_Angeles", "Pacific/Auckland"

@@ -9,8 +9,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.client_configs.kafka import LiveKafka
-from kadmin_nb.model.config_fallback import BROKER_KEYS, STAND_INS, behind_listener, in_unit_of
-from kadmin_nb.model.config_values import ConfigValue
+from kadmin_nb.model.config_values import BROKER_KEYS, STAND_INS, ConfigValue, behind_listener, in_unit_of
 from kadmin_nb.model.resources import Resource, Source
 from kadmin_nb.plans.advice.config_dangers import fallback_values
 from tests.waiting import eventually

@@ -20,9 +20,8 @@ from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.frames.markup import document
 from kadmin_nb.frames.meanings import PARTS, _instead_of, client, in_unit, limit, used, word
 from kadmin_nb.frames.render import middle, wrapped
-from kadmin_nb.model.config_fallback import BROKER_KEYS, Synonym
 from kadmin_nb.model.config_units import with_unit
-from kadmin_nb.model.config_values import ConfigValue
+from kadmin_nb.model.config_values import BROKER_KEYS, ConfigValue, Synonym
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource, Source

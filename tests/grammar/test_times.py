@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from kadmin_nb.model.times import is_time, length_of_time
+from kadmin_nb.model.config_units import is_time, length_of_time
 
 LENGTHS = {
     "90s": 90,

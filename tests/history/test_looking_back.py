@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.model.times import moment
+from kadmin_nb.model.config_units import moment
 from tests.history.hours import at, limits_of, taken, topic
 
 

@@ -73,7 +73,7 @@ def test_a_change_without_a_key_is_refused(stage, staged, key):
 ENTITIES = {
     "nobody": ({}, "at least one of"),
     "ip and user": ({"ip": "10.0.0.1", "user": "alice"}, "ip cannot be combined"),
-    "an empty name": ({"user": ""}, "empty name"),
+    "an empty name": ({"user": ""}, "user has no name"),
     "None": ({"user": None}, "user has no name"),
     "anybody": ({"user": kn.ANY}, "names more than one entity"),
     "two names": ({"user": ["a", "b"]}, "names more than one entity"),

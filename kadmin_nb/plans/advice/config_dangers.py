@@ -22,9 +22,11 @@ from typing import cast
 from ...admin.ports import Kafka, serving
 from ...model.changes import Change, Target
 from ...model.client_configs import ACKS, ALL_REPLICAS, ClientEntity
-from ...model.config_fallback import (
+from ...model.config_units import exact_number, with_unit
+from ...model.config_values import (
     BROKER_KEYS,
     STAND_INS,
+    ConfigValue,
     Synonym,
     behind_listener,
     deciding_keys,
@@ -33,8 +35,6 @@ from ...model.config_fallback import (
     synonyms_below,
     unnamed_defaults,
 )
-from ...model.config_units import exact_number, with_unit
-from ...model.config_values import ConfigValue
 from ...model.findings import DANGER, Finding
 from ...model.resources import THROTTLE_RATES, Resource, is_throttle
 from ..observed_state import ObservedState

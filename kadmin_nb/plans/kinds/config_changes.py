@@ -10,7 +10,7 @@ from ...errors import UsageError
 from ...frames.given_frames import cell_text
 from ...frames.meanings import word
 from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Fallback, Target, given_key
-from ...model.config_fallback import behind_listener, near_key
+from ...model.config_values import behind_listener, near_key
 from ...model.configurable import Configurable
 from ...model.findings import Finding
 from ...model.grammar import DEFAULT
