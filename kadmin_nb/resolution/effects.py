@@ -64,11 +64,7 @@ def compare(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | 
     ]
     words = pa.array(EFFECTS, pa.string()).take(pa.array(effect))
     places = {"place of effect": pa.array(effect), "place of key": pa.array(key)}
-    sides = {
-        f"{name}_{side}": bound[name]
-        for side, bound in (("before", was), ("after", will))
-        for name in (*BOUND, "clients")
-    }
+    sides = {f"{name}_{side}": bound[name] for side, bound in (("before", was), ("after", will)) for name in _BOUND}
     whole = pa.table({**{name: was[name] for name in (*names, "key")}, "effect": words, **sides, **places})
     touched = whole.filter(pa.array(is_touched)).sort_by([(name, "ascending") for name in (*places, *names)])
     schema = led(schemas.IMPACT.schema, names)
@@ -76,8 +72,7 @@ def compare(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | 
     return Impact(rows, schemas.table(schemas.IMPACT_COUNTS, counts))
 
 
-BOUND = ("value", "level", "bucket_user", "bucket_client_id")
-"""What applies to a client, before and after."""
+_BOUND = ("value", "level", "bucket_user", "bucket_client_id", "clients")
 
 
 def _bound(effective: pa.Table, codes: Sequence[Longs]) -> pa.Table:
@@ -100,10 +95,15 @@ def _effects(was: pa.Table, will: pa.Table) -> tuple[Any, Any]:
     before, after = (np.asarray(side["value"].fill_null(np.nan)) for side in (was, will))
     levels = [np.asarray(side["number"]) for side in (was, will)]
     had_none, has_none = (level == NOTHING for level in levels)
-    cases = [had_none & ~has_none, after < before, after > before, has_none & ~had_none]
+    cases = effect_cases(had_none, has_none, after < before, after > before)
     effect = np.select(cases, range(len(cases)), len(cases))
     others = np.asarray(pc.fill_null(pc.not_equal(was["clients"], will["clients"]), False))
     return effect, (effect < len(cases)) | (levels[0] != levels[1]) | others
+
+
+def effect_cases(had_none: Any, has_none: Any, is_less: Any, is_more: Any) -> list[Any]:
+    """The conditions of EFFECTS but the last, of operators that numpy's arrays and Spark's columns have."""
+    return [had_none & ~has_none, is_less, is_more, has_none & ~had_none]
 
 
 def _counted(effect: Any, is_touched: Any) -> list[tuple[str, int]]:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid
+from ..errors import Invalid, printable
 from ..frames.frame import MOMENT
 from ..model.figures import utc
 from ..model.levels import LEVELS, Level
@@ -318,10 +318,7 @@ def _refuse_overlaps(rows: pa.Table) -> None:
     wrong = (codes[order][1:] == codes[order][:-1]) & (start[order][1:] < end[order][:-1])
     if wrong.any():
         row = rows.slice(int(order[1:][wrong][0]), 1).to_pylist()[0]
-        names = ", ".join(f"{name} {row[name]}" for name in identity[2:4] if row[name] is not None)
-        whose = f"{row['level']}{f' ({names})' if names else ''}{f' in cluster {row[CLUSTER]}' if row[CLUSTER] else ''}"
-        begin = EPOCH + timedelta(microseconds=max(row["start"], 0))
-        raise Invalid(
-            f"{row['key']} of {whose} has two limits at {utc(begin)} in the history",
-            hint="Intervals of one entity and key may not overlap.",
-        )
+        whose = ", ".join(f"{name} {row[name]}" for name in identity[:-1] if row[name])
+        begin = utc(EPOCH + timedelta(microseconds=max(row["start"], 0)))
+        problem = f"{row['key']} has two limits at {begin} in the history: {whose}"
+        raise Invalid(printable(problem), hint="Intervals of one entity and key may not overlap.")

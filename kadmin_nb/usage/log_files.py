@@ -26,7 +26,7 @@ LONGEST_LINE = 1 << 26
 PACKED = 10
 """Bytes of a request log in one byte of its gzip, about."""
 
-TORN = "Was the gzip cut short? `gzip -t` tells; `gzip -dc FILE > TEXT` keeps what can be read."
+TORN = "Name the other files to leave it out, or give what can be unpacked: gzip -dc FILE > TEXT."
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _ELSEWHERE = (".deflate", ".lz4", ".snappy", ".zst")
 """The ends of names of compressed files that only Spark reads."""

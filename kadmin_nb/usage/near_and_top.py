@@ -328,23 +328,8 @@ class TopAnswer(Answer):
         return self.warnings
 
     def _title(self) -> str:
-        """The first of each key; then the time that was watched, and the brokers."""
-        leaders = "; ".join(f"{client} uses most {', '.join(uses)}" for client, uses in self._leaders().items())
-        return f"{leaders}. {self.watched}" if leaders else self.watched
-
-    def _leaders(self) -> dict[str, list[str]]:
-        """The clients that use most of some key, with these keys and how much it is."""
-        firsts, leaders = dict[str, dict[str, Any]](), dict[str, list[str]]()
-        for row in self._table.to_pylist():
-            firsts.setdefault(row["key"], row)
-        for key, row in firsts.items():
-            if row["mean"]:
-                share = "of those that are known"
-                if row["share"] is not None:
-                    share = f"{figures.percent(row['share'])} of what was seen"
-                amount = f"{meanings.used(key, row['mean'])}, {share}"
-                leaders.setdefault(meanings.client(row["user"], row["client_id"]), []).append(f"{key} ({amount})")
-        return leaders
+        """The time that was watched, and the brokers."""
+        return self.watched
 
 
 def top(

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import starmap
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,12 +29,12 @@ from ..resolution.input_columns import CLUSTER
 from .log_files import address, line_batches, local_files
 from .request_rows import (
     ALL,
+    CUT,
     FAULTY,
     IDENTITY,
     INTER_BROKER,
     NOT_KAFKA,
     OF_CLIENTS,
-    OF_OTHERS,
     REMARKS,
     SAMPLE,
     SCHEMA,
@@ -104,6 +104,7 @@ class Counts:
         """Warnings about the figures."""
         counts = sum(self.quarantined.values()), self.ambiguous, self.unsized
         reasons = ", ".join(f"{fault} ({count:,})" for fault, count in sorted(self.quarantined.items()))
+        reasons += "; what was cut is missing, so that figures are a lower bound" * (CUT in self.quarantined)
         texts = (
             f"of {self.lines:,} lines are not requests, `.quarantine` has them: {reasons}",
             f"requests are in the hour that {self.tz} has twice: the first is assumed",
@@ -112,26 +113,15 @@ class Counts:
         return tuple(f"WARNING: {count:,} {text}" for count, text in zip(counts, texts, strict=True) if count)
 
 
-class Lines(Protocol):
-    """The lines of a log, where they are."""
-
-    def rows(self, names: Sequence[str], which: str) -> Frame:
-        """These columns of `request_rows.SCHEMA`, of the lines that are meant."""
-
-    def listed(self, frame: Frame) -> list[dict[str, Any]]:
-        """The rows of a small frame that was made of them."""
-
-
 @dataclass(frozen=True, repr=False)
 class Requests(Display):
     """A request log: already read, in this process, or lazy, on Spark.
 
-    `frame` is REQUESTS: what clients asked, each request once. `left_out` has the same columns and a `reason`:
-    `inter-broker`, `follower` or `forwarded`. `quarantine` has `path`, `line` and `reason` of every line that is not a
-    request.
+    `frame` is REQUESTS: what clients asked, each request once. `quarantine` has `path`, `line` and `reason` of every
+    line that is not a request.
     """
 
-    _lines: Lines = field(repr=False)
+    _lines: Any = field(repr=False)
     _reader: LogReader = field(repr=False)
     _dedupe: bool = field(repr=False)
 
@@ -144,11 +134,6 @@ class Requests(Display):
     def frame(self) -> Frame:
         """The requests of clients, each once."""
         return self.once(in_time(self._lines.rows(self._request_columns, OF_CLIENTS)))
-
-    @cached_property
-    def left_out(self) -> Frame:
-        """The requests of brokers, and forwarded requests, each once, with the `reason`."""
-        return self.once(in_time(self._lines.rows([*self._request_columns, "reason"], OF_OTHERS)))
 
     @cached_property
     def quarantine(self) -> Frame:
@@ -210,7 +195,7 @@ class Requests(Display):
         return [name for name in (CLUSTER, *schemas.REQUESTS.names) if name in self._reader.columns]
 
     def _title(self) -> str:
-        return "<Requests: .frame, .left_out, .quarantine, .counts>"
+        return "<Requests: .frame, .quarantine, .counts>"
 
 
 _PROGRESS = "The progress of its query has them, as observedMetrics['request_log']."

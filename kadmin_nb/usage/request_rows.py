@@ -78,7 +78,7 @@ SCHEMA = pa.schema(
 """The columns of lines that were read. `fault`: why it is not a usable request, null where it is one. `reason`: why it
 is none of a client's, null where it is one."""
 
-ALL, OF_CLIENTS, OF_OTHERS, FAULTY = "all", "of clients", "of others", "faulty"
+ALL, OF_CLIENTS, FAULTY = "all", "of clients", "faulty"
 """The lines that may be meant."""
 
 SAMPLE = 20
@@ -227,9 +227,7 @@ _ONLY = pa.array(BROKERS_ONLY, pa.string())
 
 def is_chosen(fault: pa.Array, reason: pa.Array, which: str) -> pa.Array:
     """Is the line one that is meant?"""
-    if which == FAULTY:
-        return fault.is_valid()
-    return pc.and_(fault.is_null(), reason.is_null() if which == OF_CLIENTS else reason.is_valid())
+    return fault.is_valid() if which == FAULTY else pc.and_(fault.is_null(), reason.is_null())
 
 
 def _faults(columns: dict[str, pa.Array], clock: Times, tz: str | None) -> pa.Array:

@@ -13,10 +13,13 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.lazy_answer import SparkAnswer
+from ..frames.relational import cluster_of, read_columns
 from ..frames.spark import is_spark
 from ..frames.views import counted_nouns
 from ..model.findings import NOT_KNOWN, Coverage, Finding
 from ..resolution import effects as comparing
+from ..resolution.input_columns import QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters
+from ..resolution.kernel import PAIRS
 from .covered import NAMED, coverage, is_of_brokers, remarks
 
 if TYPE_CHECKING:
@@ -145,9 +148,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     """
     pairs = pairs.to_spark() if isinstance(pairs, SparkAnswer) else pairs
     if is_spark(pairs):
-        from .spark_impact import touched
-
-        return touched(before, after, pairs, keys)
+        return _on_spark(before, after, pairs, keys)
     compared = comparing.compare(before, after, pairs, keys=keys)
     covered = coverage(pairs) if is_of_brokers(pairs) else Coverage()
     return ImpactAnswer(compared.rows, compared.counts, coverage=covered)
@@ -158,3 +159,33 @@ def _counted(key: str, rows: Sequence[dict[str, Any]]) -> str:
     if all(row["effect"] == comparing.UNCHANGED for row in rows):
         return ""
     return f"{key}: " + ", ".join(f"{row['effect']} {row['clients']:,}" for row in rows)
+
+
+def _on_spark(before: Any, after: Any, pairs: DataFrame, keys: str | Iterable[str] | None) -> DataFrame:
+    """The same of clients in Spark: both resolved, side by side."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    from ..fleets.fleet_resolving import names_of, resolve
+
+    both = [read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL) for quotas in (before, after)]
+    check_clusters(cluster_of(both[1]), "the quotas after", bool(cluster_of(both[0])), "the quotas before")
+    known = names_of(pairs, PAIRS, bool(cluster_of(both[0]))).distinct()
+    of_client, sides = [*cluster_of(both[0]), "user", "client_id", "key"], []
+    for side, quotas in zip(("before", "after"), both, strict=True):
+        bound = resolve(quotas, known, keys=keys)
+        sharing = Window.partitionBy(*of_client[:-3], "key", "bucket_user", "bucket_client_id")
+        bound = bound.withColumn("clients", F.when(F.isnotnull("level"), F.count("*").over(sharing)))
+        others = [name for name in bound.columns if name not in of_client]
+        sides.append(bound.withColumnsRenamed({name: f"{name}_{side}" for name in others}))
+    rows = sides[0].join(sides[1], of_client)
+    was, will, had_none, has_none = map(F.expr, _SIDES)
+    cases = comparing.effect_cases(had_none, has_none, will < was, will > was)
+    effect = F.coalesce(*(F.when(case, F.lit(word)) for case, word in zip(cases, comparing.EFFECTS, strict=False)))
+    rows = rows.withColumn("effect", F.coalesce(effect, F.lit(comparing.SAME_VALUE)))
+    is_other = [~F.col(f"{name}_before").eqNullSafe(F.col(f"{name}_after")) for name in ("level", "clients")]
+    touched = rows.where((F.col("effect") != comparing.SAME_VALUE) | is_other[0] | is_other[1])
+    return touched.select(*of_client[:-3], *schemas.IMPACT.names)
+
+
+_SIDES = ("value_before", "value_after", "level_before IS NULL", "level_after IS NULL")

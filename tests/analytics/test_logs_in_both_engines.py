@@ -55,7 +55,7 @@ def test_any_log_is_read_the_same_way(spark, tmp_path, seed, dedupe):
     how = {"broker": r"/broker-(\d+)/", "tz": "Europe/Berlin", "dedupe": dedupe, "cluster_id": "c" if seed else None}
     there, here = kn.usage.requests(str(tmp_path), spark=spark, **how), kn.usage.requests(tmp_path, **how)
     assert here.counts == there.counts
-    for name in ("frame", "left_out", "quarantine"):
+    for name in ("frame", "quarantine"):
         ours = getattr(here, name)
         assert rows(ours) == rows(getattr(there, name).toArrow().cast(ours.schema)), name
     ours = kn.usage.usage(here, "5 seconds")

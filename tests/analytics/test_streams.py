@@ -179,6 +179,6 @@ def test_what_a_stream_cannot_do_is_one_line(spark, logs, lines_of):
         _ = requests.counts
     with pytest.raises(kn.UsageError, match="late=soon is not a length of time"):
         kn.usage.usage(requests, late="soon")
-    assert all(frame.isStreaming for frame in (requests.frame, requests.left_out, requests.quarantine))
+    assert all(frame.isStreaming for frame in (requests.frame, requests.quarantine))
     with pytest.raises(kn.UsageError, match="the lines have no column line"):
         kn.usage.requests(spark.createDataFrame(pa.table({"text": ["a"]})), broker=1)
