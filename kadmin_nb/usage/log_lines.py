@@ -1,31 +1,27 @@
 """Kafka's request log lines, parsed: in this process, and by Spark's workers.
 
 Arrow's JSON reader takes all documents of a batch at once, or none of them, for a fifth of the work of Spark's
-`from_json`. So the documents are cut out of the lines that look as most do, and read; the odd ones, and those that the
-reader stumbles over, are read one by one.
+`from_json`. So the documents are cut out of the lines, and read; where the reader stumbles over one, in halves.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .container_lines import MarkedLines, Rows, json_rows, unwrapped
+from .container_lines import Rows, json_rows, unwrapped
 from .written_times import written_times
 
 OLD = (b"RequestHeader(", b"{api_key=", b"Name:")
 """How the text of a request begins that Kafka before 2.8 wrote; of 1.0 to 2.7, of 0.10 and 0.11, and of 0.8."""
 SAMPLE = 200
 """Lines that tell what the brokers' pattern writes behind a document."""
-FEW = 16
-"""Lines that are read one by one where Arrow cannot read them together."""
 BLOCK = 1 << 18
 """Bytes that are searched at once."""
 
@@ -76,7 +72,6 @@ _DOCUMENT = pa.schema(
 )
 """The fields that are read of a document."""
 
-_TAKEN = {pa.bool_(): (bool,), pa.string(): (str,), pa.int32(): (int,), pa.int64(): (int,), pa.float64(): (int, float)}
 
 _UNTOLD = (b'"request":', b'"response":')
 """The fields for which Kafka writes "" where their value is unknown, such as of a request that came before the logger
@@ -127,8 +122,10 @@ def parsed_columns(lines: pa.Array) -> tuple[pa.Array, dict[str, pa.Array]]:
     end = max(ends.items(), key=itemgetter(1), default=("", 0))[0]  # by the brokers' pattern; a cut line ends otherwise
     is_usual = np.asarray(pc.ends_with(marked.line, "}" + end))[marked.requests]
     usual, odd = marked.requests[is_usual], marked.requests[~is_usual]
-    documents = pa.concat_tables([*_together(marked, usual, len(end.encode())), _one_by_one(marked, odd)])
     rows = np.concatenate([usual, odd])
+    each = [*marked.slices(marked.begins[usual], marked.stops[usual] - len(end.encode()))]
+    each += map(_first_document, marked.slices(marked.begins[odd], marked.stops[odd]))
+    documents = pa.concat_tables([_DOCUMENT.empty_table(), *_together(each)])
     columns = {"written": written_times(marked.fronts(rows)), **_columns(documents)}
     others, is_old = marked.without_document(), np.zeros(len(texts), bool)
     begins = marked.slices(marked.begins[others], marked.stops[others])
@@ -136,22 +133,22 @@ def parsed_columns(lines: pa.Array) -> tuple[pa.Array, dict[str, pa.Array]]:
     return texts, {"is_old": pa.array(is_old), **_spread(columns, rows, len(texts))}
 
 
-def _together(marked: MarkedLines, rows: Rows, behind: int) -> Iterator[pa.Table]:
-    """The documents of these lines, with so many bytes behind them, read at once; of a broken one in smaller parts."""
-    if not len(rows):
+def _together(texts: Sequence[bytes | memoryview]) -> Iterator[pa.Table]:
+    """These documents, read at once; where Arrow stumbles over one, in smaller parts. A broken one has nulls."""
+    if not len(texts):
         return
-    text = bytearray(b"\n").join(marked.slices(marked.begins[rows], marked.stops[rows] - behind))
+    text = bytearray(b"\n").join(texts)
     for value in _empty_strings(text):
         if text.endswith(_UNTOLD, 0, value):
             text[value - len('t":')] = ord("-")  # nobody asks for fields that are called `reques-` and `respons-`
     documents = json_rows(text, _DOCUMENT)
-    if documents is not None and documents.num_rows == len(rows):
+    if documents is not None and documents.num_rows == len(texts):
         yield documents
-    elif len(rows) <= FEW:
-        yield _one_by_one(marked, rows)
+    elif len(texts) == 1:
+        yield pa.Table.from_pylist([{}], _DOCUMENT) if documents is None else documents.slice(0, 1)
     else:
-        for half in np.array_split(rows, 2):
-            yield from _together(marked, half, behind)
+        yield from _together(texts[: len(texts) // 2])
+        yield from _together(texts[len(texts) // 2 :])
 
 
 def _empty_strings(text: bytearray) -> Iterator[int]:
@@ -161,30 +158,13 @@ def _empty_strings(text: bytearray) -> Iterator[int]:
         yield from (start + np.flatnonzero(is_quote[:-1] & is_quote[1:])).tolist()
 
 
-def _one_by_one(marked: MarkedLines, rows: Rows) -> pa.Table:
-    """The documents that the lines begin with, as far as they are Kafka's; what follows them is passed over."""
-    documents = []
-    for text in marked.slices(marked.begins[rows], marked.stops[rows]):
-        try:
-            document, _ = json.JSONDecoder().raw_decode(bytes(text).decode())
-        except (ValueError, RecursionError):
-            document = None
-        documents.append(_fit(document, pa.struct(_DOCUMENT)) or {})
-    return pa.Table.from_pylist(documents, _DOCUMENT)
-
-
-def _fit(value: Any, kind: pa.DataType) -> Any:
-    """The value, as this type; None where it is of another."""
-    if pa.types.is_struct(kind):
-        return {part.name: _fit(value.get(part.name), part.type) for part in kind} if isinstance(value, dict) else None
-    if pa.types.is_list(kind):
-        return [_fit(item, kind.value_type) for item in value] if isinstance(value, list) else None
-    if type(value) not in _TAKEN[kind]:
-        return None
+def _first_document(text: memoryview) -> bytes:
+    """The document that a text begins with, as what follows it is passed over; an empty one where it has none."""
     try:
-        return pa.scalar(value, kind).as_py()
-    except (pa.ArrowException, ValueError, OverflowError):
-        return None
+        words = bytes(text).decode()
+        return words[: json.JSONDecoder().raw_decode(words)[1]].encode()
+    except (ValueError, RecursionError):
+        return b"{}"
 
 
 def _columns(documents: pa.Table) -> dict[str, pa.Array]:

@@ -83,7 +83,6 @@ assert callable(work)
 """
 
 WORKS = (
-    "advice.config_rules.findings_frame",
     "fleets.fleet_resolving.on_workers",
     "fleets.workers._part_by_part",
     "resolution.demand.judged",

@@ -141,7 +141,7 @@ def test_time_that_was_watched_counts_though_nobody_asked():
     time = NOON, NOON + timedelta(seconds=10)
     answer = kn.usage.top(usage(used(3, "a", 50)), time=time)
     assert answer.to_arrow()["mean"].to_pylist() == [5.0]
-    assert " of what was seen). Watched 10 s, " in answer._title()
+    assert "Watched 10 s, " in answer._title()
     assert kn.usage.top(usage(used(3, "a", 0)), time=time)._title().startswith("Watched 10 s, ")
     assert kn.usage.top(usage(), time=time)._title() == "No client traffic in 10 s."
 
