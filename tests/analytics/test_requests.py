@@ -143,7 +143,7 @@ def test_lines_that_are_no_request_are_kept_apart(of, spark, log):
     assert read.counts.quarantined == {request_rows.BROKEN: 2, request_rows.NOT_KAFKA: 2, request_rows.NO_TIME: 1}
     assert read.counts.warnings == (
         "WARNING: 5 of 6 lines are not requests, `.quarantine` has them: "
-        f"{request_rows.BROKEN} (2), {request_rows.NO_TIME} (1), {request_rows.NOT_KAFKA} (2)",
+        f"{request_rows.NO_TIME} (1), {request_rows.NOT_KAFKA} (2), {request_rows.BROKEN} (2)",
     )
     kept = {(row.line, row.reason) for row in read.quarantine.collect()}
     assert ("\tat y", request_rows.NOT_KAFKA) in kept
