@@ -133,24 +133,6 @@ def take(
     return lease
 
 
-class LeaseReader:
-    """The claim of whoever has the lease, read again and again; nothing is written, and no topic is made."""
-
-    def __init__(self, wire: Wire, topic: str = TOPIC) -> None:
-        self._wire, self._log = wire, LeaseLog(wire, topic)
-
-    def claim(self) -> Claim | None:
-        """The newest claim, None where the lease was given back or never taken. It has ended if `until` has passed.
-
-        Raises
-        ------
-        NotAuthorized, TimedOut, ConnectionFailed, Invalid
-            The topic cannot be read.
-        """
-        until = time.monotonic() + self._wire.timeout
-        return Claim.of(self._log.newest(until)) if self._log.exists(until) else None
-
-
 @dataclass(frozen=True, slots=True)
 class NoLease:
     """No lease could be had, and `note` says why."""

@@ -24,7 +24,6 @@ from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
 from .wire_kinds import WireConfigs, WireQuotas, WireScram
 
 if TYPE_CHECKING:
-    from .lease import LeaseReader
 
 _PAUSE = 0.02
 
@@ -147,12 +146,6 @@ class WireKafka:
         from . import lease  # transactions are loaded where something is changed
 
         return lease.take(self.wire, plan_id, holder, steal=steal)
-
-    def lease_reader(self) -> LeaseReader:
-        """What reads who has the lease, without taking it."""
-        from .lease import LeaseReader
-
-        return LeaseReader(self.wire)
 
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps."""

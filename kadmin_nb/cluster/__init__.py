@@ -387,22 +387,19 @@ class Cluster:
         self,
         usage: object = None,
         *,
-        against: str | None = None,
         most: int | None = None,
         textfile: str | os.PathLike[str] | None = None,
         assume_default: bool = False,
     ) -> str:
         """Metrics for Prometheus, as OpenMetrics: what one scrape of `kadmin-nb metrics` finds.
 
-        Resolved limits, how much of them is used and throttled by broker, findings, drift, plans and the lease. A part
+        Resolved limits, how much of them is used and throttled by broker, findings and plans. A part
         that cannot be read is `kadmin_nb_part_success 0`, and nothing of it is there.
 
         Parameters
         ----------
         usage
             USAGE, or METRICS of the brokers; only the last five minutes of it count.
-        against
-            A declarative file, a saved snapshot or `history:WHERE`: drift is what differs from it.
         most
             The limits of each key that have series of their own, 1 to 150; default: 50. The others are one series.
         textfile
@@ -416,7 +413,7 @@ class Cluster:
         Unsupported
             prometheus_client is not installed.
         UsageError
-            `most` is out of bounds; `against` is a cluster; `textfile` does not end in `.prom`.
+            `most` is out of bounds; `textfile` does not end in `.prom`.
         NotFound, Invalid
             The file cannot be written.
 
@@ -431,7 +428,7 @@ class Cluster:
         """
         from .exporter import text_of_one_scrape
 
-        return text_of_one_scrape(self, usage, against, most, textfile, assume_default)
+        return text_of_one_scrape(self, usage, most, textfile, assume_default)
 
     def close(self) -> None:
         """End the connections."""

@@ -11,7 +11,6 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -27,7 +26,6 @@ from ..advice import FINDINGS as CONFIG_FINDINGS
 from ..advice import UNREAD
 from ..errors import Invalid, KadminError, NotKnowable, Unsupported, UsageError, printable
 from ..frames.answer import Answer
-from ..frames.views import DIFFERENCES
 from ..model.changes import UNKNOWN, UNVERIFIED
 from ..model.findings import UNKNOWN as NOT_KNOWN
 from ..model.findings import WARNING
@@ -37,8 +35,6 @@ from ..plans.journal.replay import JournalState
 from ..plans.journal.store import journals
 from ..plans.plan import Plan
 from ..resolution import kernel
-from ..state.sides import named
-from ..state.snapshot_kinds import KINDS
 from ..usage.engines import Usage
 from . import resolving
 
@@ -123,12 +119,8 @@ METRICS: dict[str, tuple[Sequence[str], str]] = {
        for unit, words in _WORDS.items()},
     "usage_timestamp_seconds": ((), "The end of the newest window of the usage, in seconds since 1970."),
     "findings": (("code", "severity"), "What reviews of quotas and configs found."),
-    "drift_rows": (("kind", "state"), "Rows that differ from the declared file or the snapshot."),
     "plans": (("state",), "Plans with a journal here; unfinished: rows are left, or what became of them is unknown."),
     "plan_unfinished_timestamp_seconds": ((), "When the oldest unfinished plan was made, in seconds since 1970."),
-    "lease_held": ((), "1 while an editor keeps others out."),
-    "lease_info": (("holder", "host", "plan"), "Who holds the lease."),
-    "lease_taken_timestamp_seconds": ((), "When it was taken, in seconds since 1970."),
     "part_success": (("part",), "1 if this part of the scrape was read."),
     "part_duration_seconds": (("part",), "How long its last reading took."),
     "part_timestamp_seconds": (("part",), "When it was last read, in seconds since 1970."),
@@ -144,8 +136,6 @@ class ClusterCollector(Collector):
     ----------
     usage
         USAGE, or METRICS of the brokers, or what returns one of them, asked at each scrape.
-    against
-        A declarative file, a saved snapshot or `history:WHERE`: drift is what differs from it.
     most
         The number of limits of each key that have series of their own; the others are one series.
     say
@@ -156,27 +146,21 @@ class ClusterCollector(Collector):
     Raises
     ------
     UsageError
-        `most` is out of bounds; `against` is a cluster.
+        `most` is out of bounds.
     """
 
     def __init__(
-        self, cluster: Cluster, usage: object = None, *, against: str | None = None, most: int = MOST,
+        self, cluster: Cluster, usage: object = None, *, most: int = MOST,
         assume_default: bool = False, say: Say = lambda line: None, within: float = BOUND,
     ) -> None:  # fmt: skip
         if not 1 <= most <= LARGEST_MOST:
             raise UsageError(f"the most of each key cannot be {most}", hint=f"1 to {LARGEST_MOST}.")
         self.within = within
         self._cluster, self._kafka, self._usage, self._most = cluster, cluster.port, usage, most
-        if against is not None and named(against).what == "cluster":
-            hint = "cluster.yaml, for example."
-            raise UsageError(f"{against} is neither a declarative file, a snapshot nor history:WHERE", hint=hint)
-        self._against, self._assume_default = against, assume_default
-        self._lease = self._kafka.lease_reader()
-        readings = {"plans": self._read_plans, "lease": self._read_lease, "findings": self._read_findings}
+        self._assume_default = assume_default
+        readings = {"plans": self._read_plans, "findings": self._read_findings}
         if usage is not None:
             readings["usage"] = self._read_usage
-        if against is not None:
-            readings["drift"] = self._read_drift
         self._limits = Reading("limits", self._read_limits, say)
         self._readings = [self._limits, *(Reading(name, read, say) for name, read in readings.items())]
         self._lock, self._ended = Lock(), 0.0
@@ -237,13 +221,6 @@ class ClusterCollector(Collector):
         found = Counter((one.code, one.severity) for one in [*of_quotas, *self._cluster.configs.audit().findings])
         return {"findings": {**dict.fromkeys(FINDINGS.items(), 0), **found}.items()}
 
-    def _read_drift(self) -> dict[str, Any]:
-        rows = self._cluster.diff(self._against).to_arrow().select(["kind", "state"]).to_pylist()
-        counts = Counter((row["kind"], row["state"]) for row in rows)
-        return {
-            "drift_rows": [((k, state), counts[kind.kind, state]) for state in DIFFERENCES for k, kind in KINDS.items()]
-        }
-
     def _read_plans(self) -> dict[str, Any]:
         begun, unread = journals().begun(self._kafka.id)
         undone = {plan.head.undoes for plan, _ in begun}
@@ -255,16 +232,6 @@ class ClusterCollector(Collector):
         if unfinished:
             since = datetime.fromisoformat(min(unfinished)).timestamp()
             found["plan_unfinished_timestamp_seconds"] = [([], since)]
-        return found
-
-    def _read_lease(self) -> dict[str, Any]:
-        claim = self._lease.claim()
-        if claim is None or claim.until <= self._kafka.now().timestamp() * 1000:
-            return {"lease_held": [([], 0)]}
-        found: dict[str, Any] = {"lease_held": [([], 1)], "lease_info": [([claim.holder, claim.host, claim.plan], 1)]}
-        with suppress(ValueError):  # its writer chose the text
-            if (taken := datetime.fromisoformat(claim.taken)).tzinfo:
-                found["lease_taken_timestamp_seconds"] = [([], taken.timestamp())]
         return found
 
 
@@ -501,14 +468,14 @@ def serve(collector: Collector, listen: str = LISTEN, hosts: Iterable[str] = ())
 
 
 def text_of_one_scrape(
-    cluster: Cluster, usage: object, against: str | None, most: int | None,
+    cluster: Cluster, usage: object, most: int | None,
     textfile: str | os.PathLike[str] | None, assume_default: bool,
 ) -> str:  # fmt: skip
     """See `Cluster.metrics`."""
     if textfile is not None and Path(textfile).suffix != ".prom":
         raise UsageError(f"{textfile} does not end in .prom", hint="node_exporter reads no other files.")
     problems = list[str]()
-    how: dict[str, Any] = {"against": against, "most": MOST if most is None else most, "assume_default": assume_default}
+    how: dict[str, Any] = {"most": MOST if most is None else most, "assume_default": assume_default}
     collector = ClusterCollector(cluster, usage, **how, say=problems.append, within=ALONE)
     text = text_of(collector) if textfile is None else plain_text_of(collector)
     for problem in problems:

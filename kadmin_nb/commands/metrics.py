@@ -26,27 +26,24 @@ LISTEN, MOST = "127.0.0.1:9649", 50
 @click.option("--listen", default=LISTEN, show_default=True, metavar="HOST:PORT", help="Where to serve the metrics.")
 @click.option("--host", multiple=True, metavar="NAME", help="A name by which it may be asked, beside addresses.")
 @click.option("--textfile", metavar="PATH.prom", help="Write the metrics to this file instead, once; - prints them.")
-@click.option(
-    "--against", metavar="WHAT", help="Count drift from a declared file, a snapshot, or history:WHERE (its newest)."
-)
 @click.option("--most", type=int, default=MOST, show_default=True, help="The limits of each key with their own series.")
 @options.assume_default
 def metrics(
     session: Session, source: UsageSource, listen: str, host: tuple[str, ...], textfile: str | None,
-    against: str | None, most: int, assume_default: bool,
+    most: int, assume_default: bool,
 ) -> Any:  # fmt: skip
     """Serve metrics for Prometheus, until Ctrl-C.
 
-    Resolved limits, findings, drift, plans and the lease; with usage also how much of each limit is used and throttled.
+    Resolved limits, findings and plans; with usage also how much of each limit is used and throttled.
     Usage is a request log, the brokers' metrics in a Prometheus, or a USAGE file, read again at each scrape.
 
     \b
     {here} http://prometheus:9090 --between '10min ago' now
-    {here} --against cluster.yaml --listen 127.0.0.1:9649
+    {here} --listen 127.0.0.1:9649
     {here} usage.parquet --textfile kadmin.prom
     """
     read = _usage_of(session, source)
-    how: dict[str, Any] = {"against": against, "most": most, "assume_default": assume_default}
+    how: dict[str, Any] = {"most": most, "assume_default": assume_default}
     if textfile:
         is_printed = textfile == "-"
         text = session.cluster.metrics(read, textfile=None if is_printed else textfile, **how)

@@ -12,7 +12,6 @@ from wsgiref.simple_server import WSGIServer
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin import lease
 from kadmin_nb.cluster.exporter import BOUND, LARGEST_MOST, ClusterCollector, serve
 from kadmin_nb.frames import schemas
 from tests.dangerous_plans import applied
@@ -24,7 +23,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 KEY = "producer_byte_rate"
-FIRING = {"KafkaQuotaNearLimit", "KafkaQuotaThrottled", "KafkaQuotaDrift"}
+FIRING = {"KafkaQuotaNearLimit", "KafkaQuotaThrottled"}
 """The alerts for which there is a reason in the cluster of this file; they are pending at once."""
 
 
@@ -35,11 +34,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[WSGIServer]:
-    """Our endpoint on a cluster with something of everything: hostile names, usage, drift, an end, a lease."""
+    """Our endpoint on a cluster with something of everything: hostile names, usage, a plan."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KADMIN_STATE", str(folder / "state"))
         patch.setenv("no_proxy", "*")
-        kn.open_history(folder / "before").record(cluster.snapshot())
         stage = cluster.new_stage()
         for name in HOSTILE:
             stage.set_quota(KEY, 1, user=name)  # other tests leave quotas, and the lowest limits are shown
@@ -49,17 +47,12 @@ def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[WSGIServer]:
         stage.set_quota(KEY, 1e6, user="board")
         plan = stage.plan("a board")
         applied(plan).raise_for_errors()
-        exporter = ClusterCollector(
-            cluster, metrics_now, against=f"history:{folder / 'before'}", most=LARGEST_MOST, within=30
-        )
-        exporter._lease = lease.LeaseReader(cluster.port.wire, "board-lease")
-        mine = lease.take(cluster.port.wire, plan.id, "board", topic="board-lease")
+        exporter = ClusterCollector(cluster, metrics_now, most=LARGEST_MOST, within=30)
         exporter.collect()
         exporter.within = BOUND
         with serve(exporter, "127.0.0.1:0") as served:
             yield served
             served.shutdown()
-        mine.release()
         undo = cluster.rollback(plan)
         applied(undo).raise_for_errors()
 
@@ -86,7 +79,7 @@ def scraped(endpoint: WSGIServer, folder: Path) -> Iterator[RealPrometheus]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("no_proxy", "*")
         with running(program, target, ALERTS, folder) as server:
-            parts = "6"  # limits, usage, findings, drift, plans, lease
+            parts = "4"  # limits, usage, findings, plans
             eventually(lambda: [row["value"][1] for row in server.value("kadmin_nb_up")], ["1"])
             eventually(lambda: [row["value"][1] for row in server.value("sum(kadmin_nb_part_success)")], [parts])
             yield server
