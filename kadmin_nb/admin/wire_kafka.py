@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest
 from kafka.protocol.admin.groups import ListGroupsRequest
@@ -22,8 +22,6 @@ from . import acls, error_codes, topics
 from .ports import Broker, Lease
 from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
 from .wire_kinds import WireConfigs, WireQuotas, WireScram
-
-if TYPE_CHECKING:
 
 _PAUSE = 0.02
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..state import Declared
     from ..state.compare import Diff
     from ..state.snapshots import Snapshot
-    from .changing import Changes, Plans
+    from .changing import Changes
     from .observation import ObservationAnswer
     from .permissions import PermissionsAnswer
     from .users import Scram, UsersAnswer
@@ -107,17 +107,10 @@ class Cluster:
 
         return ClientConfigs(self.port)
 
-    @property
-    def plans(self) -> Plans:
-        """What is done with plans, besides applying them: approvals, rules, the log."""
-        from .changing import Plans
-
-        return Plans(self._changes)
-
     @cached_property
-    def _changes(self) -> Changes:
-        """The rooms of plans open when something is first to be changed."""
-        from .changing import Changes
+    def plans(self) -> Changes:
+        """What is done with plans, besides applying them: approvals, rules, the log."""
+        from .changing import Changes  # the rooms of plans open when something is first to be changed
         from .permissions import user_in_words
         from .policies import guard
 
@@ -161,7 +154,7 @@ class Cluster:
 
     def new_stage(self) -> Stage:
         """A new, empty stage."""
-        return self._changes.new_stage()
+        return self.plans.new_stage()
 
     def plan_from(
         self,
@@ -202,7 +195,7 @@ class Cluster:
             current, prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown, again=again
         )
         if not difference:
-            plan = self._changes.nothing(reason)
+            plan = self.plans.nothing(reason)
         else:
             stage = self.new_stage()
             stage.add(difference)
@@ -255,7 +248,7 @@ class Cluster:
         Interrupted
             Stopped by Ctrl-C or `stop`; `.outcomes` has the result so far.
         """
-        return self._changes.apply(plan, with_arguments(options, given), progress, stop)
+        return self.plans.apply(plan, with_arguments(options, given), progress, stop)
 
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that undoes what brokers show of another plan; `reason` counts what cannot be undone.
@@ -270,7 +263,7 @@ class Cluster:
         NotAuthorized, TimedOut, ConnectionFailed
             No broker could be asked.
         """
-        return self._changes.rollback(plan)
+        return self.plans.rollback(plan)
 
     def permissions(
         self, changes: str | Plan | Iterable[Edit] = "", *, on: Iterable[Resource] = ()
@@ -308,7 +301,7 @@ class Cluster:
         Rows that were sent from here, but not seen on every broker then, are noted in the journal when they are seen
         now, so that `rollback` undoes them too.
         """
-        return self._changes.verify(plan, verify_timeout, progress, stop)
+        return self.plans.verify(plan, verify_timeout, progress, stop)
 
     def observe(
         self, seconds: float = 60.0, *, to_read: bool = False, progress: Progress = silent

@@ -109,7 +109,7 @@ def _tell_followers(plan: Plan, outcomes: Outcomes) -> Outcomes:
 
 
 class Changes:
-    """The changing half of a `Cluster`."""
+    """What is done with plans: `cluster.plans` for what is not applying, verifying and rolling back."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Changes:
         guard: Callable[[Plan, Any], PolicyAnswer | None] = lambda plan, policy: None,
         settings: Settings | None = None,
     ) -> None:
-        self._kafka, self._named, self.guard = kafka, named, guard
+        self._kafka, self._named, self._guard = kafka, named, guard
         self.target = settings.target if settings else ""
         self._approved_only = settings.source if settings and settings.approved_only else ""
 
@@ -144,7 +144,7 @@ class Changes:
         self._refuse_other_cluster(plan)
         if options.require_approval or self._approved_only:
             approval_of(plan, self._approved_only)
-        judged = self.guard(plan, options.policy)
+        judged = self._guard(plan, options.policy)
         rules_broken = judged.dangers(plan) if judged else []
         with heard_between_requests(stop) as stopped, journals().open(plan) as journal:
             hooks = self._hooks(plan, options, journal, progress, stopped, rules_broken)
@@ -269,9 +269,35 @@ class Changes:
         return tuple(stalls.stop_dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
 
     def bind(self, plan: Plan) -> Plan:
-        """The same plan, tied to this cluster; see `Plans.bind`."""
+        """The same plan, tied to this cluster, as one is that was made here: `review`, `impact` and `apply` work.
+
+        Raises
+        ------
+        WrongCluster
+            It was made for another cluster.
+        """
         self._refuse_other_cluster(plan)
         return bound(plan, self)
+
+    def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
+        """POLICY of a plan that breaks no rule, as `apply` asks before it; one that breaks a rule is refused.
+
+        The rules of the profile's policy are in force; the given ones, a file or functions, add to them. What is broken
+        without the plan refuses none. Rules about frames that the plan does not change are not checked.
+
+        Returns
+        -------
+        PolicyAnswer or None
+            The results, dangers included; None if no rule is about what the plan changes.
+
+        Raises
+        ------
+        PlanRefused
+            The rule, and its reason.
+        UsageError, NotFound
+            A policy does not exist, others may write it, or a rule of it fails: the error names its line.
+        """
+        return self._guard(plan, policy)
 
     def quotas(self) -> pa.Table:
         """QUOTAS as they are now."""
@@ -297,8 +323,18 @@ class Changes:
         with _following:
             _followers.add(follower)
 
-    def approve(self, plan: Plan, text: str) -> Plan:
-        """The plan with our approval; see `Plans.approve`."""
+    def approve(self, plan: Plan, text: str = "") -> Plan:
+        """The same plan, with the same id, and our approval; save it again.
+
+        Author and approver are the users that the broker, or Databricks, knows; over a connection without a login no
+        one can approve. It is a check, not a lock: anyone who can write the file can add an approval.
+
+        Raises
+        ------
+        PlanRefused
+            We are its author, or one of the two is not confirmed (`APPROVAL`); it has expired; it is for another
+            cluster.
+        """
         self._refuse_other_cluster(plan)
         executor.refuse_expired(self._kafka, plan)
         return approved(plan, author(self._named()), _written(self._kafka.now()), text)
@@ -352,13 +388,19 @@ class Changes:
         return self._made(rows, rollback.reason(found), undoes=undone.id)._with_warnings(rollback.warnings(found))
 
     def stalls(self, plan: Plan, usage: object) -> Answer:
-        """STALLS; see `Plans.stalls`."""
+        """STALLS: for how long a plan would throttle each client in USAGE; see `apply(gradual=…)`."""
         self._refuse_other_cluster(plan)
         predicted = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
         return stalls.answer_of(predicted, usage, self._kafka.id, self.brokers())
 
-    def log(self, plan: Plan | str | None) -> Answer:
-        """PLANS of this cluster, or the JOURNAL of one plan."""
+    def log(self, plan: Plan | str | None = None) -> Answer:
+        """JOURNAL: what was done for a plan, proven by a chain of hashes; without a plan, PLANS: those started here.
+
+        Raises
+        ------
+        Invalid
+            A line was edited, removed or added; the error names it.
+        """
         return Answer(journals().to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
 
     def _begun(self, plan: Plan | str) -> StoredJournal:
@@ -477,68 +519,3 @@ def _overtaken(plan: Plan, why: str, outcomes: Outcomes) -> PartlyFailed:
 
 def _written(time: datetime) -> str:
     return time.isoformat(timespec="microseconds")
-
-
-class Plans:
-    """What is done with plans, besides applying, verifying and rolling them back."""
-
-    def __init__(self, changes: Changes) -> None:
-        self._changes = changes
-
-    def approve(self, plan: Plan, text: str = "") -> Plan:
-        """The same plan, with the same id, and our approval; save it again.
-
-        Author and approver are the users that the broker, or Databricks, knows; over a connection without a login no
-        one can approve. It is a check, not a lock: anyone who can write the file can add an approval.
-
-        Raises
-        ------
-        PlanRefused
-            We are its author, or one of the two is not confirmed (`APPROVAL`); it has expired; it is for another
-            cluster.
-        """
-        return self._changes.approve(plan, text)
-
-    def bind(self, plan: Plan) -> Plan:
-        """The same plan, tied to this cluster, as one is that was made here: `review`, `impact` and `apply` work.
-
-        Raises
-        ------
-        WrongCluster
-            It was made for another cluster.
-        """
-        return self._changes.bind(plan)
-
-    def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
-        """POLICY of a plan that breaks no rule, as `apply` asks before it; one that breaks a rule is refused.
-
-        The rules of the profile's policy are in force; the given ones, a file or functions, add to them. What is broken
-        without the plan refuses none. Rules about frames that the plan does not change are not checked.
-
-        Returns
-        -------
-        PolicyAnswer or None
-            The results, dangers included; None if no rule is about what the plan changes.
-
-        Raises
-        ------
-        PlanRefused
-            The rule, and its reason.
-        UsageError, NotFound
-            A policy does not exist, others may write it, or a rule of it fails: the error names its line.
-        """
-        return self._changes.guard(plan, policy)
-
-    def log(self, plan: Plan | str | None = None) -> Answer:
-        """JOURNAL: what was done for a plan, proven by a chain of hashes; without a plan, PLANS: those started here.
-
-        Raises
-        ------
-        Invalid
-            A line was edited, removed or added; the error names it.
-        """
-        return self._changes.log(plan)
-
-    def stalls(self, plan: Plan, usage: object) -> Answer:
-        """STALLS: for how long a plan would throttle each client in USAGE; see `apply(gradual=…)`."""
-        return self._changes.stalls(plan, usage)

@@ -428,16 +428,17 @@ class RequestLog:
     def found(self) -> tuple[list[str], bool, str | None]:
         """The files with all that was written since, the oldest first; whether none of them was deleted, and a sentence
         where one was."""
-        before, files = None, _look(self._place)
-        while files != before:  # nothing may be rolled in between
-            before, files = files, _look(self._place)
-        names, inodes = [str(file) for _, file in files], [inode for inode, _ in files]
+        files = []
+        for file in self._place.parent.glob(f"{self._place.name}*"):
+            with suppress(FileNotFoundError):  # it has another name by now
+                status = file.stat()
+                files.append((file == self._place, status.st_mtime_ns, status.st_ino, str(file)))
+        files.sort()  # in the order of their last write; the one that is written to is the last
+        names, inodes = [name for *_, name in files], [inode for _, _, inode, _ in files]
         if self._first in inodes:
             return names[inodes.index(self._first) :], True, None
-        if not files:
-            return names, False, "the log was deleted during the observation"
-        first_time = _first_time(files[0][1])
-        return names, False, f"log4j deleted rolled files: requests are missing before {first_time}"
+        since = f"requests are missing before {_first_time(Path(names[0]))}" if names else "nothing is left of it"
+        return names, False, f"log4j deleted rolled files: {since}"
 
 
 @contextmanager
@@ -452,17 +453,6 @@ def log_places(cluster_id: str) -> dict[int, Path]:
     """Where each broker of a local Kafka writes its log; empty for any other cluster."""
     runs = ((folder, run) for folder, run in all_runs() if run.cluster_id == cluster_id)
     return {node: folder / f"node-{node}" / NAME for folder, run in runs for node in range(1, len(run.ports) + 1)}
-
-
-def _look(place: Path) -> list[tuple[int, Path]]:
-    """Inode and path of the log and of what was rolled, in the order of their last write; the one that is written to is
-    the last."""
-    files = []
-    for file in place.parent.glob(f"{place.name}*"):
-        with suppress(FileNotFoundError):  # it has another name by now
-            status = file.stat()
-            files.append((file == place, status.st_mtime_ns, status.st_ino, file))
-    return [(inode, file) for _, _, inode, file in sorted(files)]
 
 
 def beginning(file: Path) -> datetime:

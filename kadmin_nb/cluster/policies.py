@@ -9,9 +9,7 @@ import pyarrow as pa
 
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
-from ..frames import relational, schemas
-from ..frames import spark as sparks
-from ..frames.lazy_answer import SparkAnswer
+from ..frames.relational import each_once
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY
 from ..plans.plan import Plan
@@ -91,7 +89,7 @@ def _of_plan(rules: Collection[Rule], plan: Plan, frames: ClusterFrames) -> Poli
 
 
 def _frames_of(place: Any, rules: Collection[Rule], pairs: Any) -> ClusterFrames:
-    clients = _known_clients(pairs)
+    clients = None if pairs is None else each_once(pairs_of(pairs).select(_PAIR), _PAIR)
     if isinstance(place, Snapshot):
         return ClusterFrames.of(place, clients)
     port = getattr(place, "port", None)
@@ -104,33 +102,7 @@ def _frames_of(place: Any, rules: Collection[Rule], pairs: Any) -> ClusterFrames
     return _of_live(port, rules, clients)
 
 
-def _known_clients(pairs: Any) -> pa.Table | None:
-    """PAIRS, each once, of whatever was given.
-
-    Raises
-    ------
-    UsageError
-        It is none; it has more clients than this process takes.
-    """
-    if pairs is None:
-        return None
-    if isinstance(pairs, SparkAnswer):
-        pairs = pairs.to_spark()
-    if sparks.is_spark(pairs):
-        schemas.require_columns("the pairs", _PAIR, pairs.columns)
-        pairs = relational.in_arrow(pairs.select(*_PAIR).distinct(), MOST_CLIENTS + 1)
-    clients = pairs_of(pairs).select(_PAIR).group_by(_PAIR).aggregate([])
-    if len(clients) > MOST_CLIENTS:
-        raise UsageError(
-            f"rules are checked here for {MOST_CLIENTS:,} clients at most",
-            hint="kn.check(rules, {'effective': kn.fleets.resolve(quotas, clients)}) checks them in Spark.",
-        )
-    return clients
-
-
 _PAIR = ["user", "client_id"]
-MOST_CLIENTS = 1_000_000
-"""Clients whose limits are a frame of pandas: four rows each, together some 500 MB."""
 
 
 def _of_live(kafka: LiveKafka, rules: Collection[Rule], clients: pa.Table | None = None) -> ClusterFrames:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import chain, count
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -85,10 +85,6 @@ class WhyAnswer(Answer):
         self._reaching = [(lift.edit, _reaching(lift)) for lift in tried if lift.edit in known]
         self.brakes, self._has_usage, self._syntax, self.coverage = brakes, sharing is not None, syntax, coverage
         self.sharing, self._stored, self.stage = sharing or {}, stored, stage
-
-    def to_lifts(self) -> Answer:
-        """LIFTS: the changes that would lift a limit, as rows."""
-        return Answer(schemas.table(schemas.LIFTS, map(_lift_row, count(1 + len(self.brakes)), self.lifts)))
 
     def edit(self, number: int) -> Edit:
         """The change of that number, from 1: the brakes have the first ones, and limits the others.
@@ -217,7 +213,7 @@ class WhyAnswer(Answer):
         ways = counted_nouns(len(lifts), "other way to raise a limit", "other ways to raise a limit")
         others = counted_nouns(len(brakes) + len(inactive), "other brake", "other brakes")
         others += f" ({len(brakes) or 'none'} active)" if inactive else ""
-        for title, attribute, each in ((others, "brakes", of_brakes), (ways, "to_lifts()", of_lifts)):
+        for title, attribute, each in ((others, "brakes", of_brakes), (ways, "lifts", of_lifts)):
             how = f".{attribute} has" if syntax is python else f"{syntax(Option('all'))} shows"
             if blocks := [*chain.from_iterable(each)]:
                 yield from [f"{title}:", *blocks] if self._is_whole else [Folded(title, blocks, f"{how} {title}.")]
@@ -444,17 +440,6 @@ def _typed(line: str, number: int, edit: Edit, syntax: Syntax) -> Listing:
     """A line to type, and the change that it makes."""
     text = syntax(Verb(line, f"cluster.stage.add([answer.edit({number})])  # {line}"))
     return Listing([printable(f"  {text}")], 1, "lines", types=True, edit=edit)
-
-
-def _lift_row(number: int, lift: Lift) -> dict[str, object]:
-    return {
-        "number": number,
-        "key": lift.edit.key,
-        "line": words_of(lift.edit),
-        "limit": lift.after,
-        "reach": lift.reach,
-        "consequence": lift.consequence,
-    }
 
 
 def _pair(effective: Effective) -> tuple[str, str]:

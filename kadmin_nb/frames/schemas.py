@@ -185,18 +185,6 @@ class LADDER(Frame, key="entity key"):
     standing = Field(TEXT, "applies, or overridden by a more specific one; without a value the sharers", null=True)
 
 
-class LIFTS(Frame, key="number"):
-    """Changes that would lift a limit of one client."""
-
-    shown = "number! line! limit reach consequence"
-    nouns = "change", "changes"
-    columns = "number:whole key:word"
-    line = Field(TEXT, "what to type after `quota`", look=PROSE)
-    limit = Field(NUMBER, "the client's limit then", unit=OF_KEY, null=True)
-    reach = Field(TEXT, "the clients that the change limits")
-    consequence = Field(TEXT, "its side effects", look=PROSE)
-
-
 class LEADERS(Frame, key="topic partition"):
     """The partitions of some topics, and the brokers that have them."""
 

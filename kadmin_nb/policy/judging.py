@@ -152,8 +152,6 @@ def _part(kind: str, name: str) -> str:
 
 
 CHECK = Verb("policy check policies.py PLAN", "kn.check('policies.py', plan)")
-RULES_TOLD = 3
-"""Broken rules that a refusal tells, with a breach of each."""
 
 _WORST_FIRST = (BROKEN, NOT_KNOWN, AS_BEFORE, NO_PLAN_STATE, KEPT)
 _SAID = {NOT_KNOWN: "not known", AS_BEFORE: "broken as before", NO_PLAN_STATE: "without a plan"}
@@ -224,24 +222,19 @@ class PolicyAnswer(Findings):
         return [f"policy: {breach}" for breach in _breach_texts(others)]
 
     def _blame(self) -> str:
-        breach_texts = _breach_texts(self.failed.findings)
-        more = len(breach_texts[RULES_TOLD:])
-        return " | ".join(
-            [*breach_texts[:RULES_TOLD], *([f"and {more:,} more rule{'s' * (more > 1)}"] if more else [])]
-        )
+        first, *more = _breach_texts(self.failed.findings) or [""]
+        return f"{first} | and {len(more):,} more rule{'s' * (len(more) > 1)}" if more else first
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         return Invalid(f"{row['rule']}: {row['message']}", code="POLICY")
 
     def _title(self) -> str:
         """Counts of the rules, and of those in each state."""
-        worst: dict[str, tuple[int, str]] = {}
-        for finding in self.findings:
-            state = finding.evidence["state"]
-            said = _SAID.get(state, state) + (" (danger)" if finding.severity == DANGER else "")
-            rank = (_WORST_FIRST.index(state), said)
-            worst[finding.code] = min(rank, worst.get(finding.code, rank))
-        counted = Counter(said for _, said in sorted(worst.values()))
+        worst: dict[str, Finding] = {}
+        for finding in sorted(self.findings, key=_rank):
+            worst.setdefault(finding.code, finding)
+        states = [one.evidence["state"] for one in sorted(worst.values(), key=_rank)]
+        counted = Counter(_SAID.get(state, state) for state in states)
         rules = f"{len(worst)} rule{'s' * (len(worst) != 1)}"
         return printable(", ".join([rules, *(f"{count} {said}" for said, count in counted.items())]))
 
@@ -251,6 +244,10 @@ class PolicyAnswer(Findings):
         if shown["cluster_id"].null_count < len(shown):
             names.insert(0, "cluster_id")
         return [shown.select(names)] if len(shown) else []
+
+
+def _rank(finding: Finding) -> int:
+    return _WORST_FIRST.index(finding.evidence["state"])
 
 
 def _breach_texts(findings: Iterable[Finding]) -> list[str]:

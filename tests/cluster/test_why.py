@@ -12,6 +12,7 @@ import kadmin_nb as kn
 from kadmin_nb import hints
 from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.plans.stage import edits_of
+from kadmin_nb.resolution.shadows import words_of
 from kadmin_nb.widgets.panel import StagingPanel
 
 
@@ -85,8 +86,7 @@ def test_a_client_without_a_client_id_is_not_all_of_its_user(cluster, limited) -
 def test_a_change_that_lifts_is_staged_and_lifts(cluster, limited) -> None:
     """It told what to do, and I had to type it again."""
     lift = cluster.quotas.why(limited, "app", to=("producer_byte_rate", 3e6))
-    line = f"set producer_byte_rate=3MB/s user={limited} client-id=app"
-    assert lift.to_lifts().to_arrow()["line"].to_pylist()[0] == line
+    assert words_of(lift.lifts[0].edit) == f"set producer_byte_rate=3MB/s user={limited} client-id=app"
     stage = cluster.new_stage()
     stage.add([lift.edit(1)])
     stage.plan().apply().raise_for_errors()
