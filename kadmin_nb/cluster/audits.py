@@ -1,9 +1,8 @@
-"""What needs a look. `cluster.quotas.audit()`: quotas that repeat others or never apply, clients without a limit,
-generated client-ids; `cluster.configs.audit()` reads for the rules of `advice`."""
+"""What needs a look. `cluster.quotas.audit()`: quotas that repeat others or never apply, clients without a limit;
+`cluster.configs.audit()` reads for the rules of `advice`."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -41,12 +40,11 @@ from .resolving import marks, pairs_of
 if TYPE_CHECKING:
     from ..frames.blocks import Block
 
-SHADOWED, REDUNDANT, UNLIMITED, CLIENT_IDS = "shadowed", "redundant", "unlimited", "client-ids"
+SHADOWED, REDUNDANT, UNLIMITED = "shadowed", "redundant", "unlimited"
 QUOTA_FINDINGS = {
     SHADOWED: "a quota that can never apply, because another one always wins",
     REDUNDANT: "without it the same limit applies",
     UNLIMITED: "no limit applies to these clients",
-    CLIENT_IDS: "a pattern of names that look generated",
 }
 """The words of the findings of quotas."""
 
@@ -85,7 +83,7 @@ class Audit(Findings):
 class QuotaFindings(Audit):
     """FINDINGS of quotas; `edits()` are the removals of redundant quotas that change no client's limit or bucket.
 
-    Their `resource_type` is QUOTA, and `resource_name` an entity, clients, or the pattern of client-ids.
+    Their `resource_type` is QUOTA, and `resource_name` an entity, or clients.
     """
 
     words = QUOTA_FINDINGS
@@ -108,7 +106,6 @@ def quota_audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, a
         found += _unlimited(quotas, known, keys, covered)
         for missing in _not_known(given, len(known), covered):
             found.append(_named(Finding.not_known(UNLIMITED, missing, None, coverage=covered), ""))
-        found += _made_up(known)
     return QuotaFindings(found, kafka.id, marked)
 
 
@@ -187,72 +184,6 @@ def _known_clients(table: pa.Table) -> pa.Table:
 
 
 _CLIENT_COLUMNS = ("user", "client_id")
-
-
-def _made_up(clients: pa.Table) -> Iterator[Finding]:
-    """The client-ids that look generated, by pattern, the largest groups first."""
-    for (pattern, sort), ids in by_pattern(clients["client_id"].to_pylist()).items():
-        count = "1 client-id" if len(ids) == 1 else f"{len(ids):,} client-ids"
-        message = f"{count} like {pattern} ({sort}), such as {ids[0]}: {_TOGETHER}"
-        yield _named(Finding(CLIENT_IDS, WARNING, message).with_(value=str(len(ids))), pattern)
-
-
-_TOGETHER = "a quota of client-id=<default> is for each of its own, one of the user alone limits them together"
-
-
-# --- client-ids that a machine made up: their varying part, and the pattern that they share ---
-#
-# Quotas and metrics go by client-id, so an id that is new at each start escapes the one and piles up in the other
-# (KAFKA-9411); Kafka matches no prefixes.
-
-ALIKE = 3
-"""Client-ids of one pattern from which on its numbers count as made up: app-1 and app-2 may be two applications."""
-
-
-_PARTS = (
-    ("uuid", re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I)),
-    ("host", re.compile(r"\b\d{1,3}(?:[.-]\d{1,3}){3}\b|@[\w.-]+")),
-    ("hex", re.compile(r"(?<![0-9a-z])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}(?![0-9a-z])", re.I)),
-    (
-        "random",
-        re.compile(r"(?<![0-9a-zA-Z])(?=[a-zA-Z]*\d)(?=\d*[a-zA-Z])(?=(?:\D*\d){2})[0-9a-zA-Z]{6,}(?![0-9a-zA-Z])"),
-    ),
-    ("number", re.compile(r"(?<![0-9a-zA-Z])\d+(?![0-9a-zA-Z])")),
-)
-"""The sorts of parts that vary, the most telling first: in this order they are looked for and replaced."""
-
-_LIBRARIES = re.compile(
-    r"(?:console-)?(?:producer|consumer)(?:-.+)?-\*|(?:rd|node-rd)?kafka|sarama|kafka-python.*|kafkajs|librdkafka", re.I
-)
-"""The names that libraries give to a client without one."""
-
-
-def made_up(client_id: str) -> tuple[str, str] | None:
-    """The pattern of this client-id, `*` for each part that varies, and what varies in it; None where nothing in it
-    looks made up.
-
-    Examples
-    --------
-    >>> made_up("billing-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6f")
-    ('billing-*', 'uuid')
-    """
-    pattern, sorts = client_id, []
-    for sort, part in _PARTS:
-        pattern, count = part.subn("*", pattern)
-        sorts += [sort] * bool(count)
-    if _LIBRARIES.fullmatch(pattern):
-        return pattern, "library"
-    return (re.sub(r"\*(?:[-_.:]?\*)+", "*", pattern), sorts[0]) if sorts else None
-
-
-def by_pattern(client_ids: Iterable[str]) -> dict[tuple[str, str], list[str]]:
-    """The client-ids that were made up, by their pattern, the largest groups first; numbers from ALIKE on."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for client_id in dict.fromkeys(client_ids):
-        if found := made_up(client_id):
-            groups.setdefault(found, []).append(client_id)
-    certain = {made: ids for made, ids in groups.items() if made[1] != "number" or len(ids) >= ALIKE}
-    return dict(sorted(certain.items(), key=lambda group: (-len(group[1]), group[0])))
 
 
 # --- configs ---

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIServer
 
@@ -163,17 +163,10 @@ class ClusterCollector(Collector):
             readings["usage"] = self._read_usage
         self._limits = Reading("limits", self._read_limits, say)
         self._readings = [self._limits, *(Reading(name, read, say) for name, read in readings.items())]
-        self._lock, self._ended = Lock(), 0.0
-        self._families = list[Metric]()
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics of now. Who asks while a scrape is running gets the answer of that one."""
-        asked = time.monotonic()
-        with self._lock:
-            if self._ended <= asked:
-                self._families = families(self._scraped(asked + self.within))
-                self._ended = time.monotonic()
-            return self._families
+        """The metrics of now."""
+        return families(self._scraped(time.monotonic() + self.within))
 
     def _scraped(self, until: float) -> Mapping[str, Any]:
         """The samples of each metric."""

@@ -347,12 +347,9 @@ def clients_of(kafka: LiveKafka, user: object, client_id: object) -> pa.Table:
     if user is None and client_id in ("", None):
         raise UsageError("resolve needs a user or client-id", hint=Hint("For example user=alice client-id=app.", MANY))
     users, client_ids = _names(kafka, "user", DEFAULT if user is None else user), _names(kafka, "client-id", client_id)
-    most = ARROW_PAIRS
-    if len(users) * len(client_ids) > most:
-        raise UsageError(
-            f"{len(users):,} users with {len(client_ids):,} client-ids are more than {most:,} clients",
-            hint=Hint(sentence("{} takes only clients that exist.", Option("pairs", "NAME"))),
-        )
+    if len(users) * len(client_ids) > ARROW_PAIRS:
+        clients = f"{len(users):,} users with {len(client_ids):,} client-ids"
+        raise UsageError(f"{clients} are more than {ARROW_PAIRS:,} clients", hint=Hint(MANY))
     pairs = [*product(users, client_ids)]
     columns = [pa.array([pair[part] for pair in pairs], pa.string()) for part in (0, 1)]
     return pa.table(columns, ["user", "client_id"])

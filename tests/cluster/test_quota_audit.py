@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -68,19 +66,6 @@ def test_clients_without_a_limit_are_told(cluster, unique, told) -> None:
     answer = told(*line, "--clients", "clients", clients=pairs)
     assert answer["message"].to_pylist() == [f"user={pairs['user'][1]} client-id=app: no limit of producer_byte_rate"]
     assert not [name for name in told(*line)["resource_name"].to_pylist() if f"user={user} " in f"{name} "]
-
-
-def test_made_up_client_ids_are_told_by_pattern(unique, told) -> None:
-    """Forty thousand client-ids, each with a limit of its own."""
-    ids = [f"app-{uuid.UUID(int=number)}" for number in range(3)]
-    clients = pd.DataFrame({"user": [unique("user")] * 3, "client_id": ids})
-    (row,) = (
-        told("quota", "audit", "--only", "client-ids", "--clients", "clients", clients=clients).to_arrow().to_pylist()
-    )
-    assert (row["resource_name"], row["value"]) == ("app-*", "3")
-    assert row["message"].startswith(
-        f"3 client-ids like app-* (uuid), such as {ids[0]}: a quota of client-id=<default>"
-    )
 
 
 def test_quotas_that_never_apply_are_found(cluster, unique, told) -> None:
