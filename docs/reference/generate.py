@@ -22,7 +22,7 @@ import pyarrow as pa
 import kadmin_nb as kn
 from kadmin_nb import errors
 from kadmin_nb.admin import lease
-from kadmin_nb.cluster.changing import Plans
+from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.cluster.configs import Configs
 from kadmin_nb.cluster.observation import ObservationAnswer
 from kadmin_nb.cluster.quotas import Quotas
@@ -62,7 +62,7 @@ MODULES = (
     "widgets",
 )
 CLASSES = {
-    "cluster": (kn.Cluster, Quotas, Configs, Scram, Plans, ObservationAnswer),
+    "cluster": (kn.Cluster, Quotas, Configs, Scram, Changes, ObservationAnswer),
     "plans": (kn.Stage, kn.Plan, kn.ApplyOptions),
     "answers": (kn.Answer, kn.Snapshot, Diff, ImpactAnswer, BacktestAnswer, Tabular),
 }
