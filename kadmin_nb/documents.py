@@ -87,6 +87,15 @@ def as_type(value: object, kind: type[T], place: str = "") -> T:
         raise ValueError(f"{where}{': ' if where else ''}{problem[0].lower()}{problem[1:]}") from None
 
 
+BLANKS = "".join(map(chr, range(0x21)))
+"""The characters that Java's `String.trim` takes away: blanks, and all controls."""
+
+
+def trimmed(text: str) -> str:
+    """`text` without the blanks and controls at its ends: Java's `String.trim`."""
+    return text.strip(BLANKS)
+
+
 def from_properties(text: str) -> Iterator[tuple[int, str, str]]:
     """The line number, key and value of each entry of a text of Java's properties, one after the other.
 

@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 import click
 
+from ..documents import trimmed
 from ..errors import Invalid, UsageError
 from ..model.changes import DELETE, SET, Edit
 from ..model.entity import TYPES, Entity
 from ..model.grammar import ANY, DEFAULT, Special
-from ..model.java_text import trimmed
 from ..model.levels import DEFAULT_IP, LEVELS, Part
 from ..model.quota_keys import parse_value, text_of
 from . import kafka_tool

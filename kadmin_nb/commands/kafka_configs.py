@@ -15,7 +15,7 @@ from ..errors import KadminError, Unsupported, UsageError, printable
 from ..model.changes import Edit
 from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT
-from ..model.java_text import CONFIG_TYPES
+from ..model.resources import CONFIG_TYPES
 from ..model.scram import ScramUser
 from ..secrets import is_secret_name
 from . import kafka_configs_words as configs_lines

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from ..documents import trimmed
 from ..errors import UsageError, printable
 from ..model.changes import DELETE, SET, Edit
 from ..model.client_configs import CLIENT_KEYS, ClientEntity, stored_value
 from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT
-from ..model.java_text import CONFIG_TYPES, ENTITY_TYPES, QUOTA_TYPES, double_text, parse_double, singular, trimmed
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, parse_value, text_of
-from ..model.resources import Resource
+from ..model.resources import CONFIG_TYPES, QUOTA_TYPES, Resource
 from ..model.scram import MECHANISMS, Credential, ScramUser
 from ..secrets import SCRAM, SHOWN
 
@@ -443,3 +444,34 @@ def organised_quotas(rows: Iterable[Row]) -> Iterator[str]:
             (row["key"], double_text(row["value"]), "false", "false", source_in_words(row["level"])) for row in mine
         ]
         yield from organised(title, cells)
+
+
+# -- texts and types as Kafka's own programs have them
+
+ENTITY_TYPES = ("topics", "clients", "users", "brokers", "ips", "client-metrics", "groups", "broker-loggers")
+"""All of them, in the order in which the tool lists them."""
+
+
+def singular(entity_type: str) -> str:
+    """The type without its last letter, as the tool prints it: `topic`; of client-metrics too: `client-metric`."""
+    return entity_type[:-1]
+
+
+_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def parse_double(text: str) -> float | None:
+    """The decimal number in a text, as `Double.parseDouble` reads it, `5e6` and `5.0d` too; None of any other text."""
+    number = trimmed(text)
+    number = number[:-1] if number[-1:] in ("d", "D", "f", "F") else number
+    return float(number) if _DOUBLE.fullmatch(number) else None
+
+
+def double_text(value: float) -> str:
+    """A number as `Double.toString` writes it: `5000000.0`, `4.0E7`, `1.0E-4`."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return format(Decimal(repr(value)), "f") if "e" in repr(value) else repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    places = len(digits) - 1 + int(exponent)
+    first, rest = digits[0], "".join(map(str, digits[1:])) or "0"
+    return f"{'-' * sign}{first}.{rest}E{places}"

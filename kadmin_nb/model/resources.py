@@ -48,6 +48,19 @@ WORDS = {kind.lower().replace("_", "-"): kind for kind in RESOURCE_TYPES}
 """The words of the grammar for the resource types: `topic`, `broker-logger`."""
 
 
+CONFIG_TYPES = {
+    "topics": "topic",
+    "brokers": "broker",
+    "broker-loggers": "broker-logger",
+    "client-metrics": "client-metrics",
+    "groups": "group",
+}
+"""`--entity-type` of what has configs, and the word of its resource."""
+
+QUOTA_TYPES = {"users": "user", "clients": "client-id", "ips": "ip"}
+"""`--entity-type` of what has quotas, and its entity type of KIP-546."""
+
+
 def unknown(names: Mapping[int, str], number: int) -> str:
     """The name of an enumeration's number; one that we do not know is `UNKNOWN_<n>`."""
     return names.get(number, f"UNKNOWN_{number}")

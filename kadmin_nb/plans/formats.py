@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from ..documents import trimmed
 from ..errors import printable
 from ..frames.answer import Tabular
 from ..frames.blocks import WHOLE
@@ -17,7 +18,6 @@ from ..model.changes import APPEND, DELETE, SUBTRACT, Change
 from ..model.configurable import Configurable
 from ..model.entity import entity_type
 from ..model.grammar import DEFAULT, format_word
-from ..model.java_text import trimmed
 from ..model.resources import WORDS
 from ..secrets import is_secret_name
 from .kinds import by_kind, kind_of

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .. import web
+from ..documents import BLANKS, trimmed
 from ..errors import Unsupported, UsageError
 from ..model.connection_settings import AwsSigner, TokenEndpoint, TokenFile, TokenLogin
-from ..model.java_text import BLANKS, trimmed
 from ..secrets import Secret, is_secret_name
 from .java_properties import CREDENTIALS, SCOPE, URL, Entries, Login, class_name
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import documents, files
+from ..documents import trimmed
 from ..errors import Unsupported, UsageError
 from ..hints import nearest
-from ..model.java_text import trimmed
 from ..secrets import Secret, is_secret_name, revealed
 
 _CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")

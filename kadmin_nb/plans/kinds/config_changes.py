@@ -14,8 +14,7 @@ from ...model.config_values import behind_listener, near_key
 from ...model.configurable import Configurable
 from ...model.findings import Finding
 from ...model.grammar import DEFAULT
-from ...model.java_text import CONFIG_TYPES
-from ...model.resources import RESOURCE_TYPES, THROTTLE_RATES, WORDS, Resource
+from ...model.resources import CONFIG_TYPES, RESOURCE_TYPES, THROTTLE_RATES, WORDS, Resource
 from ...secrets import Secret, is_secret_name
 from ..advice import config_dangers
 from ..change_words import CONFIG_VERBS, config_edits

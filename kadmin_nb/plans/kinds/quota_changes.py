@@ -19,9 +19,9 @@ from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
 from ...model.findings import Finding
 from ...model.grammar import format_word
-from ...model.java_text import QUOTA_TYPES
 from ...model.levels import LEVEL_NAMES, OTHER
 from ...model.quota_keys import QUOTA_KEY_NAMES, QUOTA_KEYS, find, parse_value, text_of
+from ...model.resources import QUOTA_TYPES
 from ...resolution.rules import entity_of, next_entities, stored_of
 from ...secrets import Secret
 from ..advice import quota_advice
