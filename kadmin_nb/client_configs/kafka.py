@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ..admin.wire_kafka import WireKafka
 
 if TYPE_CHECKING:
-    from .registry import WireClientRegistry
     from .topic import WireClientConfigs
+    from .verbs import WireClientRegistry
 
 
 class LiveKafka(WireKafka):
@@ -25,6 +25,6 @@ class LiveKafka(WireKafka):
     @cached_property
     def client_registry(self) -> WireClientRegistry:
         """The records of clients about themselves."""
-        from .registry import WireClientRegistry
+        from .verbs import WireClientRegistry
 
         return WireClientRegistry(self.wire)

@@ -16,6 +16,7 @@ TYPES_OF_EACH_OTHER = {
     ("kadmin_nb.errors", "kadmin_nb.model.changes"),
     ("kadmin_nb.model.configurable", "kadmin_nb.model.resources"),
     ("kadmin_nb.frames.answer", "kadmin_nb.frames.answer_frame"),
+    ("kadmin_nb.client_configs.kafka", "kadmin_nb.client_configs.verbs"),
 }
 """Pairs of which each has the other in a signature."""
 

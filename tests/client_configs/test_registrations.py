@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, Registration, RegistrationKey
-from kadmin_nb.client_configs.registry import RegisteredClient
+from kadmin_nb.client_configs.verbs import RegisteredClient
 from kadmin_nb.errors import Invalid
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
