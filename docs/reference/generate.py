@@ -44,8 +44,7 @@ from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.resolution.rules import entity_at
 from kadmin_nb.runbooks import catalogue
 from kadmin_nb.state.compare import Diff
-from kadmin_nb.usage.backtesting import BacktestAnswer
-from kadmin_nb.usage.touched_clients import ImpactAnswer
+from kadmin_nb.usage.backtesting import BacktestAnswer, ImpactAnswer
 
 HERE = Path(__file__).resolve().parent
 NOTE = "<!-- Made by docs/reference/generate.py (make reference). Do not edit. -->\n\n"

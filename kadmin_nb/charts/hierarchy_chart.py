@@ -13,8 +13,7 @@ from ..frames.meanings import limit, word
 from ..frames.relational import Frame, checked, equal, in_arrow, largest, members, others, split_by_null
 from ..frames.views import counted_nouns
 from ..model.levels import LEVEL_NAMES, LEVELS_BY_NAME
-from ..resolution.shadows import COMES_BEFORE
-from ..resolution.tree import tree
+from ..resolution.shadows import COMES_BEFORE, tree
 from .labels import COLUMN, LETTER, PICTURE, Row, count_of, head, height, key_order, part_of, short
 
 MOST_USERS, MOST_OF_USERS, MOST_NAMES, MOST_KEYS = 10, 40, 6, 5

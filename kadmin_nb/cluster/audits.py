@@ -30,8 +30,8 @@ from ..model.grammar import format_word
 from ..model.quota_keys import readable
 from ..model.resources import Resource
 from ..resolution import kernel
-from ..resolution.redundant import redundant
-from ..resolution.tree import tree
+from ..resolution.effects import redundant
+from ..resolution.shadows import tree
 from ..state.taking import configs_of, listed_resources
 from ..usage.covered import coverage
 from ..usage.limits_used import known_clients

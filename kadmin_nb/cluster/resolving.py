@@ -36,7 +36,7 @@ from ..resolution import kernel
 from ..resolution.input_columns import CLUSTER, check_clusters
 from ..resolution.kernel import resolve_ip
 from ..resolution.rules import Effective, explain, on_host_names, stored_of
-from ..resolution.tree import tree
+from ..resolution.shadows import tree
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..frames.answer import Answer
     from ..frames.blocks import Block
     from ..frames.display import Display
-    from ..usage.touched_clients import ImpactAnswer
+    from ..usage.backtesting import ImpactAnswer
     from .outcomes import Outcomes
 
 

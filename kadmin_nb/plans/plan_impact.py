@@ -20,8 +20,8 @@ from ..resolution import effects as comparing
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
 from ..usage import backtesting
+from ..usage.backtesting import ImpactAnswer
 from ..usage.limits_used import known_clients
-from ..usage.touched_clients import ImpactAnswer
 from . import stalls
 from .observed_state import table_after
 

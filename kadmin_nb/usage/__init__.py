@@ -14,6 +14,8 @@ from ..errors import Unsupported
 
 if TYPE_CHECKING:
     from .backtesting import backtest as backtest
+    from .backtesting import impact as impact
+    from .broker_metrics import prometheus as prometheus
     from .broker_metrics import usage_from_metrics as usage_from_metrics
     from .covered import LogDay as LogDay
     from .covered import coverage as coverage
@@ -24,28 +26,24 @@ if TYPE_CHECKING:
     from .near_and_top import alerts as alerts
     from .near_and_top import near as near
     from .near_and_top import top as top
-    from .prometheus_api import prometheus as prometheus
     from .request_log import Requests as Requests
     from .request_log import requests as requests
     from .request_rows import LOWEST_VERSIONS as LOWEST_VERSIONS
     from .tables import check_tables as check_tables
     from .tables import store_usage as store_usage
     from .tables import store_utilisation as store_utilisation
-    from .touched_clients import impact as impact
     from .usage_windows import totals as totals
     from .usage_windows import usage as usage
 
 _NAMES = {
-    "backtesting": "backtest",
-    "broker_metrics": "usage_from_metrics",
+    "backtesting": "backtest impact",
+    "broker_metrics": "prometheus usage_from_metrics",
     "covered": "LogDay coverage log_day",
     "limits_used": "known_clients utilisation utilisation_daily",
     "near_and_top": "alerts near top",
-    "prometheus_api": "prometheus",
     "request_log": "Requests requests",
     "request_rows": "LOWEST_VERSIONS",
     "tables": "check_tables store_usage store_utilisation",
-    "touched_clients": "impact",
     "usage_windows": "totals usage",
 }
 """The verbs and answers, by the module that each is in."""

@@ -23,6 +23,7 @@ from ..frames.frame import MOMENT
 from ..model.figures import utc
 from ..model.levels import LEVELS, Level
 from ..resolution.demand import numbered
+from ..resolution.effects import OF_CLIENT, OF_USER
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS
 from ..resolution.kernel import Index
 from ..resolution.lookup import Doubles, Flags, Longs, Tables
@@ -41,9 +42,6 @@ _PARTS = (("user", "client_id"), ("user",), ("client_id",))
 """The names that the quotas of a part have, all of them or none: pairs, users with any client-id, and the others."""
 _NOTHING = len(LEVELS)
 _LEVEL_WORDS = (*(level.name for level in LEVELS), None, UNKNOWN)
-_OF_USER = [*(level.user is not None for level in LEVELS), False]
-_OF_CLIENT = [*(level.client_id is not None for level in LEVELS), False]
-"""Is the user, or the client-id, a part of the bucket of a level?"""
 
 
 @dataclass(frozen=True)
@@ -199,11 +197,11 @@ def limits_at(rows: pa.Table, limits: LimitsOverTime) -> pa.Table:
     level = np.where(is_known, levels[place], _NOTHING + 1)
     level = np.where(np.asarray(key.is_null()), _NOTHING, level)
     is_bound, of_bucket = level < _NOTHING, np.minimum(level, _NOTHING)
-    names = zip(("bucket_user", "bucket_client_id"), clients[1:], (_OF_USER, _OF_CLIENT), strict=True)
+    names = zip(("bucket_user", "bucket_client_id"), clients[1:], (OF_USER, OF_CLIENT), strict=True)
     columns = {
         "limit": pa.array(values[place], mask=~is_bound),
         "level": pa.array(_LEVEL_WORDS, pa.string()).take(pa.array(level)),
-        **{bucket: _where(is_bound, _where(np.array(speaks)[of_bucket], of, ""), None) for bucket, of, speaks in names},
+        **{bucket: _where(is_bound, _where(speaks[of_bucket], of, ""), None) for bucket, of, speaks in names},
     }
     return pa.table({**dict(zip(rows.column_names, rows.columns, strict=True)), **columns})
 

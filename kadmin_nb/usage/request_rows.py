@@ -18,8 +18,7 @@ from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
 from .arithmetic import SHARE_FETCH
-from .container_lines import is_part
-from .log_lines import parsed_columns
+from .log_lines import is_part, parsed_columns
 from .written_times import READ_FORMATS, Times, check_zone, is_dated, times
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"

@@ -22,8 +22,8 @@ from ..fleets.workers import Batches, by_value
 from ..frames.relational import TEXT, of_kinds
 from ..frames.spark import errors_in_one_line, spark_schema
 from ..model.config_units import length_of_time
-from .container_lines import MARK
 from .log_files import LONGEST_LINE, TORN
+from .log_lines import MARK
 from .request_rows import (
     ALL,
     BROKER_HINT,

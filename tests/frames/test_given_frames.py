@@ -18,7 +18,7 @@ from kadmin_nb.plans.change_lines import frame_edits
 from kadmin_nb.plans.kinds import CONFIGS as CONFIG_KIND
 from kadmin_nb.plans.kinds import QUOTAS as QUOTA_KIND
 from kadmin_nb.resolution.kernel import resolve
-from kadmin_nb.resolution.tree import tree
+from kadmin_nb.resolution.shadows import tree
 from kadmin_nb.runbooks import cells
 from kadmin_nb.usage.engines import Usage
 

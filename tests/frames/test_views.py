@@ -25,7 +25,7 @@ from kadmin_nb.model.config_values import BROKER_KEYS, ConfigValue, Synonym
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource, Source
-from kadmin_nb.resolution.tree import tree
+from kadmin_nb.resolution.shadows import tree
 
 RATE, SHARE = "producer_byte_rate", "request_percentage"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.resolution.redundant import redundant
+from kadmin_nb.resolution.effects import redundant
 from kadmin_nb.resolution.rules import resolve_client
 from tests.resolution.hierarchies import quotas_of
 

@@ -16,8 +16,7 @@ from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.plans.advice import quota_advice as warnings
 from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.resolution.rules import Stored, entity_at, explain, resolve_client
-from kadmin_nb.resolution.shadows import comes_first, shadowed_by, shadows_of_added
-from kadmin_nb.resolution.tree import tree
+from kadmin_nb.resolution.shadows import comes_first, shadowed_by, shadows_of_added, tree
 from tests.resolution.hierarchies import KEY, quotas_of, subset
 
 USERS, CLIENTS = ("alice", "someone else"), ("app", "another", "")
