@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from ..frames import schemas
 from ..frames.meanings import limit, word
-from ..frames.relational import Frame, checked, equal, in_arrow, largest, members, others, split_by_null
+from ..frames.relational import Frame, checked, equal, in_arrow, largest, members, split_by_null
 from ..frames.views import counted_nouns
-from ..model.levels import LEVEL_NAMES, LEVELS_BY_NAME
-from ..resolution.shadows import COMES_BEFORE, tree
+from ..model.levels import LEVEL_NAMES
+from ..resolution.shadows import tree
 from .labels import COLUMN, LETTER, PICTURE, Row, count_of, head, height, key_order, part_of, short
 
 MOST_USERS, MOST_OF_USERS, MOST_NAMES, MOST_KEYS = 10, 40, 6, 5
@@ -61,10 +61,9 @@ def hierarchy(quotas: Any) -> Any:
         return empty("No quota is set")
     limits, entities = (sum(row[name] for row in levels.values()) for name in ("limits", "entities"))
     chosen = _chosen(rows, levels)
-    shadowed = sum(row["limits"] - _live_limits(rows, level) for level, row in levels.items() if level in COMES_BEFORE)
     shown = {row["entity"] for row in chosen}
-    never = f"; {shadowed:,} can never apply" if shadowed else ""
     nodes = tree(schemas.table(schemas.QUOTAS, chosen)).to_pylist()
+    shadowed = any(row["shadowed_by"] for row in nodes)
     remarks = ["bars: from the lowest to the highest limit of a key, logarithmic",
                "struck through: a more specific level always wins" if shadowed else "",
                part_of(len(shown), entities, "users and client-ids with most quotas")]  # fmt: skip
@@ -72,19 +71,9 @@ def hierarchy(quotas: Any) -> Any:
     keys = sorted({row["key"] for row in nodes if row["key"] is not None}, key=key_order)[:MOST_KEYS]
     longest = max(len(_label(row, inf)) for row in nodes)
     room = min(LETTER * longest + 12, PICTURE - COLUMN * len(keys))
-    title = f"{count_of(limits, 'limit')} of {counted_nouns(entities, 'entity', 'entities')}{never}"
+    title = f"{count_of(limits, 'limit')} of {counted_nouns(entities, 'entity', 'entities')}"
     size = {"width": max(room + COLUMN * len(keys), WIDTH), "height": ROW * (count + 1)}
     return layered(title, remarks, *_layers(nodes, keys, room), **size)
-
-
-def _live_limits(rows: Frame, level: str) -> int:
-    """The number of a level's quotas that still bind a client, by the rule of `resolution.shadows`."""
-    live = equal(rows, "level", level)
-    for before in COMES_BEFORE[level]:
-        by = ("client_id", "key") if LEVELS_BY_NAME[before].client_id == "name" else ("key",)
-        live = others(live, equal(rows, "level", before), by)
-    counts, _ = largest(live, ("level",), {"limits": ("count", "key")}, 1)
-    return sum(counts["limits"].to_pylist())
 
 
 def _chosen(rows: Frame, levels: Mapping[str, Row]) -> list[Row]:

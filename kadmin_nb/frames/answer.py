@@ -292,18 +292,13 @@ class Findings(Answer):
         NotKnowable
             None failed, and some could not be judged.
         """
-        unknown = self.of(finding for finding in self.failed.findings if finding.severity == UNKNOWN)
-        wrong = self.of(finding for finding in self.failed.findings if finding.severity != UNKNOWN)
-        if not len(unknown):
-            return super().raise_for_errors()
-        if all(row.get("error") for row in self.failed._table.to_pylist()):
-            return super().raise_for_errors()  # a broker refused, or did not answer: its own error says more
-        first = self._error((wrong if len(wrong) else unknown)._table.to_pylist()[0])
-        if len(wrong):
-            more = f"{len(unknown)} more {'is' if len(unknown) == 1 else 'are'} not known"
-            failed = f"{len(wrong)} of {len(self)} rows failed, {more}; the first: {first}"
-            raise PartlyFailed(failed, outcomes=self, hint=first.hint)
-        error = NotKnowable(f"{len(unknown)} of {len(self)} are not known; the first: {first}", hint=first.hint)
+        failed = self.failed
+        is_unknown = len(failed) and all(finding.severity == UNKNOWN for finding in failed.findings)
+        rows = failed._table.to_pylist()
+        if not is_unknown or all(row.get("error") for row in rows):
+            return super().raise_for_errors()  # where a broker refused, or did not answer, its own error says more
+        first = self._error(rows[0])
+        error = NotKnowable(f"{len(failed)} of {len(self)} are not known; the first: {first}", hint=first.hint)
         error.outcomes = self
         raise error
 

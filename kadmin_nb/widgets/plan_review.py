@@ -12,7 +12,7 @@ from ..errors import Conflict, Dangerous, Hinted, printable
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page, Title
 from ..frames.meanings import in_unit
-from ..hints import Option, Verb, Way, magic, python, short_id
+from ..hints import magic, short_id
 from ..model.changes import SKIPPED, Change, Edit, Outcome, Target
 from ..model.findings import row_words
 from ..plans.advice import SHOWN
@@ -31,26 +31,7 @@ if TYPE_CHECKING:
     from ..frames.blocks import Block
     from ..plans.plan import LiveCluster, Plan
 
-_BUTTONS = {"apply": "Resume", "rollback": "Roll back", "verify": "Verify"}
-"""The buttons for the verbs of hints; those that say *apply* are of plans that were begun."""
-
-
-def clicks(way: Way) -> str | None:
-    """A way to help oneself, spelled for somebody who looks at a review; None where its button says it."""
-    if isinstance(way, Verb):
-        if way.words.endswith(" apply"):
-            return None
-        return next((_BUTTONS[word] for word in way.words.split() if word in _BUTTONS), magic(way))
-    return _typed(way)
-
-
-def _typed(option: Option) -> str:
-    if option.name == "allow" and isinstance(option.value, list):
-        return f"type {' and '.join(map(str, option.value))}"
-    return "a reason" if option.name == "reason" else f"review({python(option)})"
-
-
-_PAGE = replace(NOTEBOOK, rows=100, syntax=clicks)
+_PAGE = replace(NOTEBOOK, rows=100, syntax=magic)
 REFUSED = "Nothing was sent: the danger above must be allowed first."
 STALE = "The staged changes differ from this plan; Plan again includes them."
 
@@ -389,13 +370,13 @@ def _ways_out(change: Change) -> dict[str, dict[Target, Edit | None]]:
 
 def _told(outcomes: Outcomes) -> str:
     """What became of the rows, and what a rollback has left."""
-    return "\n".join([outcomes._title(), *outcomes.left_lines(clicks)])
+    return "\n".join([outcomes._title(), *outcomes.left_lines(magic)])
 
 
 def _lines_of(exc: BaseException) -> list[str]:
     if not isinstance(exc, Hinted):
         return [printable(f"{type(exc).__name__}: {exc}")]
-    exc.syntax = clicks
+    exc.syntax = magic
     return exc.lines()
 
 

@@ -33,6 +33,7 @@ class Jars:
         return "Delta 4.4.0"
 
     modules = (("io.delta", "delta", "4"),)
+    name, version = "Delta", "4.4.0"
 
     def jars(self) -> tuple[Path, ...]:
         return (Path("/d.jar"),)

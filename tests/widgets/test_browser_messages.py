@@ -10,7 +10,7 @@ import pytest
 from kadmin_nb.errors import UsageError
 from kadmin_nb.frames import schemas
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.widgets import messages
+from kadmin_nb.widgets import grid as messages
 from kadmin_nb.widgets.grid import MOST_VIEWS, Grid
 from kadmin_nb.widgets.quota_sheet import QuotaSheet
 from kadmin_nb.widgets.sheet import Arrangement

@@ -11,7 +11,7 @@ from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.plans.stage import Stage, edits_of
-from kadmin_nb.widgets.messages import Block, pasted
+from kadmin_nb.widgets.grid import Block, pasted
 from kadmin_nb.widgets.quota_sheet import QuotaSheet, QuotaTable
 from kadmin_nb.widgets.sheet import Arrangement, CellText
 from tests.widgets.stored_quotas import RATE, all_shown, many_users, quotas
