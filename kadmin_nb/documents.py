@@ -69,8 +69,10 @@ def from_toml(text: str) -> dict[str, Any]:
 T = TypeVar("T")
 
 
-def as_type(value: object, kind: type[T], place: str = "") -> T:
+def as_type(value: object, kind: type[T], place: str = "", *, strict: bool = True) -> T:
     """The value of a document as a dataclass, or another type, strictly: no text is a number, no number a text.
+
+    Where it is not `strict`, a text that stands for a number or a truth is one.
 
     Raises
     ------
@@ -80,7 +82,7 @@ def as_type(value: object, kind: type[T], place: str = "") -> T:
     import msgspec  # 7 ms, which most commands need not wait for
 
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).replace("`", "").partition(" - at $")
         where = f"{place}{path}".removeprefix(".")

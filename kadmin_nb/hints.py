@@ -1,14 +1,13 @@
 """Hints: what would work, in the syntax of the place where somebody reads them.
 
-The same refusal reaches a terminal, a magic, a Python program and a runbook. A hint names an argument or a command
+The same refusal reaches a terminal, a magic and a Python program. A hint names an argument or a command
 once, and the syntax of each place spells it.
 """
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -126,21 +125,6 @@ def magic(way: Way) -> str:
 def python(way: Way) -> str:
     """As a call has it."""
     return way.python if isinstance(way, Verb) else f"{way.name}={way.value!r}"
-
-
-@dataclass(frozen=True)
-class Runbook:
-    """As `runbook run` has it: a parameter that the runbook declares. What it cannot do is done in a terminal."""
-
-    parameters: Collection[str]
-
-    def __call__(self, way: Way) -> str | None:
-        if isinstance(way, Verb):
-            return terminal(way)
-        if way.name not in self.parameters:
-            return way.words
-        value = way.value if isinstance(way.value, str) else json.dumps(way.value)
-        return f"-p {shlex.quote(f'{way.name}={value}')}"
 
 
 def braces_doubled(text: str) -> str:

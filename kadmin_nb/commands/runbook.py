@@ -11,7 +11,7 @@ import click
 
 from .. import files
 from ..errors import Invalid, KadminError, UsageError
-from ..state.nodes import Node, compose
+from ..state.reader import Node, compose
 from . import completions, options
 from .click_glue import Text, Verbs, Words
 

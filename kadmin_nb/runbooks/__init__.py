@@ -10,7 +10,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .audit import callbacks, coverage, shadowed, throttled, unlimited, unlimited_unnamed, utilisation
     from .binder import bind
     from .catalogue import Runbook, find, new, show
     from .catalogue import listed as list
@@ -18,40 +17,40 @@ if TYPE_CHECKING:
         LIMITS,
         Client,
         bars,
+        callbacks,
         chart,
         clients,
-        configs_now,
+        coverage,
         effective,
         frame,
         leaders,
         limited,
         pandas,
         since,
+        throttled,
+        unlimited,
         use_profiles,
     )
-    from .each import run_each
-    from .launcher import Run, run
-    from .preconditions import gate, preflight, reviewed
+    from .checks import gate, preflight, reviewed
+    from .launcher import Run, run, run_each
     from .recording import Record, record
 
 _NAMES = {
-    "audit": "callbacks coverage shadowed throttled unlimited unlimited_unnamed utilisation",
     "binder": "bind",
     "catalogue": "Runbook find new show",
-    "cells": "LIMITS Client bars chart clients configs_now effective frame leaders limited pandas since use_profiles",
-    "each": "run_each",
-    "launcher": "Run run",
-    "preconditions": "gate preflight reviewed",
+    "cells": "LIMITS Client bars callbacks chart clients coverage effective frame leaders limited pandas since"
+    " throttled unlimited use_profiles",
+    "launcher": "Run run run_each",
+    "checks": "gate preflight reviewed",
     "recording": "Record record",
 }
 _LAZY = {name: (module, name) for module, names in _NAMES.items() for name in names.split()}
 _LAZY["list"] = ("catalogue", "listed")
 
 __all__ = [
-    "LIMITS", "Client", "Record", "Run", "Runbook", "bars", "bind", "callbacks", "chart", "clients", "configs_now",
-    "coverage", "effective", "find", "frame", "gate", "leaders", "limited", "list", "new", "pandas", "preflight",
-    "record", "reviewed", "run", "run_each", "shadowed", "show", "since", "throttled", "unlimited", "unlimited_unnamed",
-    "use_profiles", "utilisation",
+    "LIMITS", "Client", "Record", "Run", "Runbook", "bars", "bind", "callbacks", "chart", "clients", "coverage",
+    "effective", "find", "frame", "gate", "leaders", "limited", "list", "new", "pandas", "preflight", "record",
+    "reviewed", "run", "run_each", "show", "since", "throttled", "unlimited", "use_profiles",
 ]  # fmt: skip
 
 

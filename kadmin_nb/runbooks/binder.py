@@ -8,15 +8,12 @@ Databricks hands everything over as text. So nothing after `bind` reads a raw va
 from __future__ import annotations
 
 import ast
-import inspect
 import io
 import json
 import math
-import re
 import sys
 import tokenize
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, make_dataclass, replace
 from itertools import chain, takewhile
 from typing import Any
@@ -26,64 +23,16 @@ from ..errors import UsageError, printable
 from ..hints import did_you_mean
 from ..secrets import holds_secret, is_secret_name
 
-_TYPE = re.compile(r"(?P<many>(?:typing\.)?[Ll]ist\[)?(?P<scalar>bool|int|float|str)(?(many)\])")
-_OPTIONAL = re.compile(r"(?:typing\.)?Optional\[(.*)\]|(.*?) *\| *None|None *\| *(.*)")
-
+_SCALARS: dict[str, Any] = {"bool": bool, "int": int, "float": float, "str": str}
+_TYPES = {
+    **_SCALARS,
+    "list[bool]": list[bool],
+    "list[int]": list[int],
+    "list[float]": list[float],
+    "list[str]": list[str],
+}
 _OR_NONE = " | None"
-
-_TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
-_HINTS = {
-    "bool": "It must be true or false.",
-    "int": "A whole number, written with digits alone.",
-    "float": "A finite number.",
-    "str": "papermill's -p makes numbers, True, None and nan of words; -r hands them over as text: -r {name} VALUE",
-}
-_AS_TEXT = {
-    "bool": re.compile("true|false", re.IGNORECASE),
-    "int": re.compile(r"[+-]?[0-9]+"),
-    "float": re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
-}
-"""The texts that stand for a value of each type."""
-
-
-def _scalar(name: str, value: object, kind: str) -> object:
-    """The value as that type: it is of exactly this type, or a text that stands for one; a whole number is a float."""
-    bound = value
-    with suppress(ValueError, OverflowError):  # a number of too many digits
-        if isinstance(value, str) and kind in _AS_TEXT and _AS_TEXT[kind].fullmatch(value):
-            bound = value.lower() == "true" if kind == "bool" else _TYPES[kind](value)
-        elif kind == "float" and type(value) is int:
-            bound = float(value)
-    if type(bound) is not _TYPES[kind] or (isinstance(bound, float) and not math.isfinite(bound)):
-        raise _type_error(name, value, kind, _HINTS[kind].format(name=name))
-    return bound
-
-
-def _list(name: str, value: object, scalar: str) -> list[object]:
-    """The value, or what this text of JSON stands for, as a list."""
-    items = value
-    if isinstance(value, str):
-        with suppress(ValueError):
-            items = documents.from_json(value)
-    if not isinstance(items, list | tuple):
-        example = json.dumps([{"str": "one", "int": 1, "float": 0.5, "bool": True}[scalar]])
-        raise _type_error(name, value, f"list[{scalar}]", f"As text a list is JSON: {name}={example}")
-    return [_scalar(f"{name}[{n}]", item, scalar) for n, item in enumerate(items)]
-
-
-def _type_error(name: str, value: object, declared: str, hint: str) -> UsageError:
-    return UsageError(f"{name} is declared {declared} and got {_in_words(value)}", hint=hint)
-
-
-def _in_words(value: object) -> str:
-    """A value as a sentence has it; a text in quotes, since "5" is not 5."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    nouns: dict[type, str] = {int: "number", float: "number", list: "list", tuple: "list", dict: "table"}
-    return f'the text "{value}"' if isinstance(value, str) else f"the {nouns.get(type(value), 'value')} {value}"
-
+_WIDEST = 200
 
 _SECRET_HINT = (
     "Parameters are written into the document in clear. Name a profile, or a .properties file; "
@@ -131,14 +80,11 @@ class Parameter:
             A type that no parameter has, a default that does not fit it, a name or default like a secret.
         """
         refuse_secret_name(name)
-        text = annotation.strip("'\" ")
-        optional = _OPTIONAL.fullmatch(text)
-        match = _TYPE.fullmatch("".join(filter(None, optional.groups())) if optional else text)
-        if match is None:
+        kind = annotation.strip("'\" ")
+        if kind.removesuffix(_OR_NONE) not in _TYPES:
             hint = "bool, int, float, str, list[…] of one, … | None."
             raise UsageError(f"unknown parameter type {annotation}", hint=hint)
-        kind = f"list[{match['scalar']}]" if match["many"] else match["scalar"]
-        made = cls(name, f"{kind}{_OR_NONE}" if optional else kind, default, help)
+        made = cls(name, kind, default, help)
         return replace(made, default=made.bind(default))
 
     def bind(self, value: object) -> object:
@@ -153,8 +99,21 @@ class Parameter:
         kind = self.kind.removesuffix(_OR_NONE)
         if kind != self.kind and (value is None or value == ""):
             return None
-        many = kind.startswith("list[")
-        return _list(self.name, value, kind[len("list[") : -1]) if many else _scalar(self.name, value, kind)
+        wanted, given = _TYPES[kind], value
+        try:
+            if kind.startswith("list[") and isinstance(value, str):
+                given = documents.from_json(value)
+            found = documents.as_type(given, wanted, strict=wanted is str or not isinstance(given, str))
+            if not all(math.isfinite(one) for one in [found] if isinstance(one, float)):
+                raise ValueError("it is not finite")
+        except ValueError as exc:
+            shown, hint = printable(repr(value))[:_WIDEST], None
+            if kind == "str":
+                hint = f"papermill's -p makes numbers, True, None and nan of words: -r {self.name} VALUE"
+            elif kind.startswith("list["):
+                hint = f'As text a list is JSON: {self.name}=["one", "two"]'
+            raise UsageError(f"{self.name} is declared {kind} and got {shown}: {exc}", hint=hint) from None
+        return found
 
     def __str__(self) -> str:
         return f"{self.name}: {self.kind} = {self.default!r}"
@@ -241,9 +200,6 @@ def _assigned_name(statement: ast.stmt) -> str:
     return target.id
 
 
-_WIDEST = 200
-
-
 def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[str], object] = print) -> Any:
     """The runbook's parameters as a frozen record; the bound values are printed.
 
@@ -277,23 +233,13 @@ def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[s
 def _cells(space: MutableMapping[str, Any]) -> tuple[list[Parameter], list[str]]:
     """The declared parameters, and the names set by the cells right behind.
 
-    IPython keeps the source of every executed cell in `In`. Where it does not, the namespace's annotations declare.
+    IPython keeps the source of every executed cell in `In`.
     """
     history = [str(cell) for cell in space.get("In", ())]
     start = next((n for n in reversed(range(len(history))) if is_declaring(history[n])), None)
     if start is not None:
         behind = takewhile(bool, map(injected, history[start + 1 :]))
         return parameters(history[start]), [*chain.from_iterable(behind)]
-    if annotations := space.get("__annotations__"):
-        return [
-            Parameter.of(name, kind if isinstance(kind, str) else inspect.formatannotation(kind), space.get(name))
-            for name, kind in annotations.items()
-        ], []
-    if any("dagstermill" in cell for cell in history):
-        raise UsageError(
-            "dagstermill has put a cell of its own in the place of the one that declares the parameters",
-            hint="In an op of Dagster's run it with kn.runbooks.run(name, parameters, output=…).",
-        )
     raise UsageError(
         "no cell above declares parameters",
         hint="The first code cell, tagged parameters, has lines such as: apply: bool = False  # change the cluster",

@@ -91,10 +91,10 @@ def show(name_or_path: str | Path) -> str:
     """The description of a runbook, and each parameter with its help, as text that is safe for a terminal.
 
     Of the record of a run, a .json file: what came of it. A run whose processes are gone without a word is told so
-    from now on, and gets its page.
+    from now on.
     """
     if Path(name_or_path).suffix == ".json":
-        from .page import look_at
+        from .run_record import look_at
 
         return printable_lines(repr(look_at(Path(name_or_path))))
     runbook = find(name_or_path)

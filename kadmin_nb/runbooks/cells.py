@@ -12,11 +12,10 @@ from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow.compute import field
 
 from .. import charts
-from ..errors import NotFound, Unsupported, UsageError
+from ..errors import NotFound, NotKnowable, Unsupported, UsageError
 from ..files import expanded
 from ..frames import frame_files, relational, schemas
 from ..frames import spark as sparks
@@ -24,19 +23,16 @@ from ..frames.answer import Answer
 from ..frames.frame import MOMENT
 from ..frames.given_frames import refuse_other_than_text
 from ..hints import did_you_mean
-from ..model.grammar import DEFAULT
+from ..model.findings import Coverage
 from ..model.levels import LEVELS_BY_NAME
 from ..model.quota_keys import USER_CLIENT_KEYS
-from ..model.resources import WORDS
-from ..plans.kinds import CONFIGS, by_kind
-from ..plans.sending import grouped
 from ..resolution.kernel import resolve
 from ..resolution.rules import entity_at
-from .report_checks import Check
+from ..usage import covered
+from .checks import Check
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
-    from ..plans.plan import Plan
 
 
 _TABLE = re.compile(r"\w+(\.\w+){1,2}")
@@ -189,16 +185,6 @@ class Client:
         """EFFECTIVE: its limits, and the quotas that lost, by Kafka's own rules; without a user, of ANONYMOUS."""
         return Answer(resolve(quotas, self._pair(), overridden=True))
 
-    def shares_with(self, quotas: Any, known: Any) -> Answer:
-        """EFFECTIVE of the known clients that share a bucket with this one; for clients in Spark, the first rows."""
-        own = effective(quotas, self._pair())
-        own_buckets = own.filter(field("value").is_valid()).select(_BUCKET).to_pylist()
-        table = own if known is None else effective(quotas, clients(known))
-        column = relational.words_of(table).column
-        is_mine = (column("user") == (self.user or NOBODY)) & (column("client_id") == self.client_id)
-        shares = reduce(or_, (_is(bucket, column) for bucket in own_buckets), is_mine)
-        return Answer(relational.in_arrow(relational.where(table, shares & ~is_mine), MOST))
-
     def named_in(self, quotas: Any) -> Answer:
         """QUOTAS that name it, by its user or by its client-id."""
         return Answer(pa.table(quotas).filter(reduce(or_, [_is({name: text}) for name, text in self.whom.items()])))
@@ -221,26 +207,6 @@ def _as_text(table: pa.Table) -> pa.Table:
     """Words as plain strings: filters do not compare dictionaries."""
     kinds = (pa.string() if pa.types.is_dictionary(column.type) else column.type for column in table.schema)
     return table.cast(pa.schema([*zip(table.column_names, kinds, strict=True)]))
-
-
-_SHOWN = ["resource_type", "resource_name", "key", "value", "source", "synonyms", "error", "message"]
-_WORD_OF = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
-
-
-def configs_now(cluster: Cluster, plan: Plan | None) -> Answer | None:
-    """Some columns of CONFIGS: each key of the plan, with the sources that set it; None if it has no config."""
-    groups = grouped(by_kind(plan.changes).get(CONFIGS, ())) if plan else {}
-    answers = [_of(cluster, resource, [change.key for change in group]) for resource, group in groups.items()]
-    return Answer(pa.concat_tables(answers).unify_dictionaries()) if answers else None
-
-
-def _of(cluster: Cluster, resource: Any, keys: Sequence[str]) -> pa.Table:
-    filters: dict[str, Any] = {_WORD_OF[resource.type]: DEFAULT if resource.is_default_broker else [resource.name]}
-    described = cluster.configs.describe(**filters).to_arrow()
-    rows = pc.or_(
-        pc.is_in(described["key"].cast(pa.string()), pa.array(keys, pa.string())), pc.is_valid(described["error"])
-    )
-    return described.filter(rows).select(_SHOWN).replace_schema_metadata()
 
 
 def chart(name: str, *frames: Any) -> Any:
@@ -274,3 +240,51 @@ def _drawn(what: str, draw: Callable[[], Any]) -> Any:
     except Unsupported as missing:
         print(f"no {what}: {'. '.join(missing.lines())}")
         return None
+
+
+# --- what an audit looks at: frames, empty where all is well ---
+
+RATES = ("producer_byte_rate", "consumer_byte_rate")
+"""The quotas without which one client can take a whole broker."""
+
+
+def callbacks(cluster: Cluster) -> list[str]:
+    """The custom callbacks on brokers, with which Kafka's own rules do not hold."""
+    try:
+        cluster.quotas.resolve("ANONYMOUS")
+    except NotKnowable as exc:
+        return [str(exc)]
+    return []
+
+
+def unlimited(quotas: Any, clients: Any) -> Answer:
+    """The clients without a limit of a rate: `user`, `client_id`, `key`; for clients in Spark, the first rows."""
+    rows = effective(quotas, clients, RATES)
+    words = relational.words_of(rows)
+    free = relational.select(relational.where(rows, words.is_null(words.column("value"))), _RATE_OF_A_CLIENT)
+    if sparks.is_spark(free):
+        free = relational.in_arrow(free.orderBy(*_RATE_OF_A_CLIENT), MOST)
+    return Answer(free)
+
+
+_RATE_OF_A_CLIENT = ["user", "client_id", "key"]
+
+
+def coverage(cluster: Cluster, usage: Any) -> Coverage | None:
+    """The coverage of a USAGE of this cluster; None without one."""
+    if usage is None:
+        return None
+    brokers = (broker.id for broker in cluster.port.brokers())
+    return covered.coverage(relational.of_cluster(usage, cluster.id), brokers)
+
+
+def throttled(quotas: Any, usage: Any) -> Answer:
+    """BACKTEST of the buckets that these limits would have throttled, the longest first."""
+    from ..usage import backtest
+
+    replayed: Any = backtest(quotas, usage)
+    if not sparks.is_spark(usage):
+        return Answer(replayed.to_arrow().filter(field("throttled_s") > 0))
+    worst = replayed.where("throttled_s > 0").orderBy("throttled_s", ascending=False).limit(MOST)
+    with sparks.errors_in_one_line():
+        return Answer(worst.toArrow())

@@ -12,13 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..errors import Hinted, Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
+from ..errors import Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schemas import now
-from ..hints import Hint, Runbook, plan_verb, sentence, short_id
+from ..hints import short_id
 from . import binder
-from .report_checks import Verdicts
+from .checks import Verdicts
 from .run_record import (
     APPLIED,
     APPLYING,
@@ -31,6 +31,7 @@ from .run_record import (
     RunProcess,
     RunRecord,
     counted_states,
+    sent_in_part,
 )
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Record:
         self.runbook, self.parameters, self._namespace = runbook, parameters, namespace
         self.started = now()
         self.cluster: Cluster | None = None
-        self._plan: Plan | None = None
+        self.plan: Plan | None = None
         self.outcomes: Outcomes | None = None
         self.error: BaseException | None = None
         self.verdicts = Verdicts()
@@ -80,20 +81,6 @@ class Record:
         is_begun = self.path is not None and str(self.path) == os.environ.get(PLACE)
         begun = RunRecord.read(self.path) if self.path and is_begun else None  # by the launcher, before the kernel
         self._processes = [*(begun.processes[:1] if begun else ()), RunProcess.this()]
-
-    @property
-    def syntax(self) -> Runbook:
-        """The syntax of hints in this runbook."""
-        return Runbook(tuple(self.parameters))
-
-    @property
-    def plan(self) -> Plan | None:
-        """The plan of the run; set it where it is made."""
-        return self._plan
-
-    @plan.setter
-    def plan(self, plan: Plan | None) -> None:
-        self._plan = None if plan is None else plan._at(self.syntax)
 
     @property
     def state(self) -> str:
@@ -165,9 +152,7 @@ class Record:
             plan_id=plan.id if plan else None,
             changes_id=plan.changes_id if plan else None,
             reason=plan.reason if plan else None,
-            expires=plan.head.expires if plan else None,
             plan=plan.to_arrow().to_pylist() if plan else [],
-            dangers=plan.dangers().to_arrow().to_pylist() if plan else [],
             outcomes=outcomes.to_arrow().to_pylist() if outcomes is not None else [],
             journal=outcomes.journal if outcomes is not None else None,
             chain_head=outcomes.chain_head if outcomes is not None else None,
@@ -228,8 +213,6 @@ class Record:
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.error = exc
-        if isinstance(exc, Hinted):
-            exc.syntax = self.syntax
         if exc is None:
             return self._save()
         with contextlib.suppress(KadminError):  # the error says more than why the record lacks it
@@ -237,16 +220,13 @@ class Record:
         return None
 
     def _save(self) -> None:
-        """Write it; where that fails after the cluster was changed, the error says what stays."""
+        """Write it; where that fails after the cluster was changed, the error says so."""
         try:
             self._write()
         except KadminError as exc:
             if self.plan is None or self.changed is False:
                 raise
-            became = f"plan {short_id(self.plan.id)} may have been sent in part"
-            if self.outcomes is not None:
-                became = self.outcomes._short_form()
-            raise unsaved(exc, self.plan.id, became) from None
+            raise sent_in_part(exc, self.plan.id) from None
 
     def _write(self) -> None:
         if self.path:
@@ -255,19 +235,6 @@ class Record:
     def __repr__(self) -> str:
         plan = f"plan {short_id(self.plan.id)}, changes {short_id(self.plan.changes_id)}, " if self.plan else ""
         return f"{self.runbook}: {self.state}; {plan}record {self._place}"
-
-
-def unsaved(why: KadminError, plan_id: str, became: str) -> PartlyFailed:
-    """The error of a run that changed the cluster and cannot be saved: why, what became of its plan, what stays."""
-    ways = [plan_verb(name, plan_id) for name in ("log", "apply", "rollback")]
-    return PartlyFailed(
-        f"{why}; {became}",
-        code=why.code,
-        hint=Hint(
-            "Changes that were sent stay, and their journal.",
-            sentence("{} shows it, {} continues, {} undoes what was done.", *ways),
-        ),
-    )
 
 
 def _record_path(runbook: str, namespace: Mapping[str, Any]) -> Path | None:

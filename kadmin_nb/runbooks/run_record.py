@@ -5,29 +5,24 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import json
-import platform
-import re
 import socket
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import documents, errors, files
-from ..errors import Invalid, KadminError, NeedsLook, printable
+from ..errors import Invalid, KadminError, NeedsLook, NotFound, PartlyFailed, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from ..frames.schemas import now
-from ..hints import Option, Runbook, short_id
-from ..model.figures import utc
+from ..hints import Hint, plan_verb, sentence, short_id, terminal
 from ..model.findings import OK
-from ..plans.advice import REASON
 from ..processes import Process
-from .report_checks import LOOK, NOT_LOOKED
+from .checks import LOOK, NOT_LOOKED
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -44,19 +39,7 @@ FINISHED = "finished"
 WITHOUT_A_WORD = "ended without a word"
 """The type of the error of a run whose processes are gone, and none of which has written how it ended."""
 
-_PACKAGES = ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow", "papermill")
 _CHANGE = ("row", "op", "resource", "key", "old", "after")
-
-
-def versions() -> dict[str, str | None]:
-    """The versions of Python and of the packages that a run depends on; None of one that is not installed."""
-    found: dict[str, str | None] = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +73,7 @@ class RunError:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RunRecord(Display):
-    """What is known of a run: ids, PLAN and OUTCOMES rows, the error if it has one, versions.
+    """What is known of a run: ids, PLAN and OUTCOMES rows, the error if it has one.
 
     `processes` write it, `ok` is None until the run has ended, `changed` is None while nobody knows.
     """
@@ -102,16 +85,13 @@ class RunRecord(Display):
     processes: list[RunProcess] = field(default_factory=list)
     written: str = field(default_factory=now)
     parameters: dict[str, Any]
-    versions: dict[str, str | None] = field(default_factory=versions)
     changed: bool | None = False
     started: str | None = None
     cluster_id: str | None = None
     plan_id: str | None = None
     changes_id: str | None = None
     reason: str | None = None
-    expires: str | None = None
     plan: list[dict[str, Any]] = field(default_factory=list)
-    dangers: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[dict[str, Any]] = field(default_factory=list)
     journal: str | None = None
     chain_head: str | None = None
@@ -152,57 +132,27 @@ class RunRecord(Display):
     def to_json(self) -> str:
         """It as JSON."""
         fields = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
-        return without_home(json.dumps(fields, allow_nan=False, indent=1, default=_plain))
+        return json.dumps(fields, allow_nan=False, indent=1, default=_plain)
 
     def next_step(self) -> str:
         """One sentence that says how to apply it; empty where nothing was planned, or the runbook cannot apply it."""
         if self.state != PLANNED or "apply" not in self.parameters:
             return ""
-        if self.expires and self.expires < self.written:
-            return f"It expired {utc(self.expires)}: plan again, unless it was started before that"
-        if self._lacks_reason and REASON.name not in self.parameters:
-            return "It is dangerous, and can only be applied with a reason: plan again with one"
-        # in place of others: none may be given twice, and the plan of the run before was saved
-        allowing = self._allowing() if self.parameters.get("allow") else ()
-        instead = " ".join([*allowing, *["-p save="] * bool(self.parameters.get("save"))])
-        in_place = f", and in place of yours {instead}" if instead else ""
-        return f"To apply it, run it again with {' '.join(self._further_parameters())}{in_place}"
+        reviewed = f" -p changes_id={short_id(self.changes_id)}" if self.changes_id else ""
+        return f"To apply it, run it again with -p apply=true{reviewed if 'changes_id' in self.parameters else ''}"
 
-    def _further_parameters(self) -> Iterator[str]:
-        """The parameters that have to be given besides those of the run before."""
-        yield "-p apply=true"
-        if "changes_id" in self.parameters and self.changes_id:
-            yield f"-p changes_id={short_id(self.changes_id)}"
-        if not self.parameters.get("allow"):
-            yield from self._allowing()
-        if self._lacks_reason:
-            yield Runbook(self.parameters)(REASON) or ""
-
-    def _allowing(self) -> Iterator[str]:
-        """The `allow` for every danger; nothing where the run had it, or has no such parameter."""
-        given, rows = self.parameters.get("allow"), [f"{danger['key']} {danger['resource']}" for danger in self.dangers]
-        if given is not None and not {*rows} <= {*given}:
-            yield Runbook(self.parameters)(Option("allow", list(dict.fromkeys([*given, *rows])))) or ""
-
-    @property
-    def _lacks_reason(self) -> bool:
-        return bool(self.dangers) and not self.reason
+    def way_on(self) -> str:
+        """What to do where it ended before it was known how."""
+        if self.state == APPLYING:
+            return f"{terminal(plan_verb('apply', str(self.plan_id)))} continues it, and says what was sent."
+        if self.changed:
+            return "The rows were sent: run it again, which changes nothing that is there already."
+        return "Nothing was sent. Run it again."
 
     @property
     def is_refusal(self) -> bool:
         """True where an error of ours ended it before anything was changed."""
         return self.error is not None and self.error.kind is not None and self.changed is False
-
-    @property
-    def tone(self) -> str:
-        """`good`, `fair` (needs a look, or was refused), `bad`, or nothing."""
-        if self.error and self.error.type == WITHOUT_A_WORD:
-            return "bad"
-        if self.state == FAILED:
-            return "fair" if self.is_refusal else "bad"
-        if self._count(LOOK):
-            return "fair"
-        return "good" if self.state == APPLIED or self._count(OK) else ""
 
     def _title(self) -> str:
         planned = f"{len(self.plan)} change{'s' * (len(self.plan) != 1)}, nothing was changed"
@@ -222,14 +172,6 @@ class RunRecord(Display):
         if self.outcomes:
             return Answer(schemas.table(schemas.OUTCOMES, self.outcomes).select([*_CHANGE, "state", "message"]))
         return Answer(schemas.table(schemas.PLAN, self.plan).select([*_CHANGE, "validated", "note"]))
-
-    def verdict_html(self) -> str:
-        """The beginning of the page of the run. Planned rows are further down in it."""
-        from ..frames.blocks import Title
-        from ..frames.markup import document
-
-        checks = [schemas.table(schemas.VERDICTS, self.verdicts)] if self.verdicts else []
-        return document(Title(self._title()), *checks, *self._footer(), ", ".join(self._facts()))
 
     def _state(self) -> str:
         ended_by = self.error.type if self.error else ""
@@ -261,16 +203,6 @@ class RunRecord(Display):
         message = ("" if self.is_refusal else f"{self.error.type}: ") + self.error.message.rstrip(".")
         return printable(" ".join(filter(None, (f"{message[:1].upper()}{message[1:]}.", self.error.hint))))
 
-    def _facts(self) -> Iterator[str]:
-        """The cluster, the time, the plan and its reason."""
-        if self.cluster_id:
-            yield printable(f"cluster {self.cluster_id}")
-        yield utc(self.written)
-        ids = {"plan": self.plan_id, "changes": self.changes_id}
-        yield from (f"{name} {short_id(full)}" for name, full in ids.items() if full)
-        if self.reason:
-            yield printable(f"because {self.reason}")
-
 
 def counted_states(outcomes: Iterable[dict[str, Any]]) -> str:
     """The numbers of rows in each state: `2 verified, 1 failed`."""
@@ -281,10 +213,30 @@ def _plain(value: Any) -> object:
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else str(value)  # type: ignore[arg-type]
 
 
-def without_home(text: str) -> str:
-    """The JSON text with `~` in place of the home folder, also by the name behind its links."""
-    home = files.home()
-    for name in {str(home), str(home.resolve())} if home else ():
-        if len(name) > 1:
-            text = re.sub(rf"{re.escape(json.dumps(name)[1:-1])}(?![\w.-])", "~", text)
-    return text
+def look_at(path: Path) -> RunRecord:
+    """The record in this file; of a run whose processes are gone without a word it says so from now on.
+
+    Raises
+    ------
+    NotFound, Invalid
+        There is no such file; it is something else.
+    """
+    if (record := RunRecord.read(path)) is None:
+        raise NotFound(f"no such record: {path}")
+    if record.ok is not None or not record.processes or not all(one.is_gone for one in record.processes):
+        return record
+    last = record.processes[-1]
+    error = RunError(WITHOUT_A_WORD, f"its process {last.pid} on {last.host} is gone", hint=record.way_on())
+    settled = replace(record, ok=False, error=error)
+    settled.write(path)
+    return settled
+
+
+def sent_in_part(error: KadminError, plan_id: str) -> PartlyFailed:
+    """The error of a run that may have changed the cluster, and cannot be saved, or whose kernel died."""
+    ways = [plan_verb(name, plan_id) for name in ("log", "apply", "rollback")]
+    return PartlyFailed(
+        f"{error}; plan {short_id(plan_id)} may have been sent in part",
+        code=error.code,
+        hint=Hint(sentence("{} shows what was sent, {} continues, {} undoes it.", *ways)),
+    )

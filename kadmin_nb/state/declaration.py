@@ -17,7 +17,6 @@ from ..model.quota_keys import QUOTA_KEY_NAMES
 from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN, Secret, revealed
 from . import snapshot_kinds
-from .nodes import Node
 from .snapshot_kinds import SCOPES, parsed
 from .snapshots import Snapshot, UnreadPart, refuse_other_than_snapshot, snapshot_of_texts
 
@@ -132,7 +131,8 @@ class Entry:
     resource: Configurable
     key: str
     value: str | Secret
-    node: Node = field(repr=False)
+    line: int
+    place: str = field(repr=False)
     doubt: KadminError | None = field(default=None, repr=False)
     is_placeholder: bool = False
 
@@ -297,20 +297,20 @@ class Declared:
         """The edit that an entry needs, if any; a placeholder changes nothing, and needs a secret on the cluster."""
         is_set, current = entry.words in held, held.get(entry.words)
         if entry.is_placeholder and (current is not None or not is_set):
-            entry.node.refuse(
-                f"{entry.key} of {entry.resource} is {SHOWN} here, and not set on the cluster",
-                "Write where the secret is, env:NAME or file:PATH, or remove the line.",
+            raise UsageError(
+                f"{entry.place}: {entry.key} of {entry.resource} is {SHOWN} here, and not set on the cluster",
+                hint="Write where the secret is, env:NAME or file:PATH, or remove the line.",
             )
         if entry.is_placeholder or current == revealed(entry.value):
             return None
         if not is_set:
             _refuse_unknown(entry, allow_unknown)
         if entry.doubt is not None:
-            raise entry.doubt.within(entry.node.place)
+            raise entry.doubt.within(entry.place)
         return self._set(entry)
 
     def _set(self, entry: Entry, *, again: bool = False) -> Edit:
-        return Edit(SET, *entry.target, entry.value, f"line {entry.node.line} of {self._name}", again=again)
+        return Edit(SET, *entry.target, entry.value, f"line {entry.line} of {self._name}", again=again)
 
     def _refuse_unread(self, against: Snapshot) -> None:
         """Refuse entries of a part that could not be read: what they would change is not known."""
@@ -319,7 +319,7 @@ class Declared:
         if entry is not None:
             part = unread[entry.resource.scope]
             raise PlanRefused(
-                f"{entry.node.place}: {part}, so no plan can be made of {entry.resource}",
+                f"{entry.place}: {part}, so no plan can be made of {entry.resource}",
                 code=part.code,
                 hint=part.hint or "Nothing was sent.",
                 targets=[entry.target],
@@ -390,6 +390,6 @@ def _refuse_unknown(entry: Entry, allow_unknown: Collection[str]) -> None:
             noun, candidates = ("quota key", QUOTA_KEY_NAMES) if name == entry.key else ("entity type", TYPES)
             meant = f"The settings of a {name} go under {CONFIGS}." if name in WORDS else did_you_mean(name, candidates)
             raise Invalid(
-                f"{entry.node.place}: unknown {noun} {name}",
+                f"{entry.place}: unknown {noun} {name}",
                 hint=Hint(meant, sentence("Confirm with {}.", Option("allow_unknown", [name]))),
             )

@@ -7,7 +7,6 @@ lock keeps recorders apart besides, so that what Delta keeps for readers and wri
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import stat
@@ -64,6 +63,9 @@ ROW_GROUP = 20_000
 
 _PLAIN = {pa.string_view(): pa.string()}
 
+_BOUNDED = {"max_retries": "2", "retry_timeout": "20s", "connect_timeout": "5s"}
+"""An object store, or the address that a cloud has its credentials at, is not asked for minutes."""
+
 
 class DeltaFolder(Place):
     """A folder of this machine, or an address of an object store."""
@@ -118,8 +120,6 @@ class DeltaFolder(Place):
         return Reading(rows, of_cluster.filter(pc.equal(of_cluster["frame"], kind.name)), table.version())
 
     def change(self, kind: SnapshotKind, cluster_id: str, edits: pa.Table, since: datetime, reading: Reading) -> int:
-        from deltalake import WriterProperties
-
         table, columns = self._at_hand[kind.history_table], kind.history_frame.names
         by = " AND ".join(f't."{name}" = s."{name}"' for name in (*kind.identity, FROM))
         still = f"(t.{TO} IS NULL OR t.{TO} >= {self.time(since)})"
@@ -130,7 +130,7 @@ class DeltaFolder(Place):
                 f"t.cluster_id = {self.text(cluster_id)} AND {by} AND {still}",
                 source_alias="s",
                 target_alias="t",
-                writer_properties=WriterProperties(compression="ZSTD"),
+                writer_properties=_written(),
                 **_exactly(),
             )
             merge = merge.when_matched_update(updates={n: v for n, v in values.items() if n != '"cluster_id"'})
@@ -146,13 +146,12 @@ class DeltaFolder(Place):
             table.update_incremental()
 
     def append(self, name: str, rows: pa.Table) -> None:
-        from deltalake import WriterProperties, write_deltalake
+        from deltalake import write_deltalake
 
         rows = rows.cast(stored_schema(FRAMES[name]).remove_metadata())
-        properties = WriterProperties(compression="ZSTD")
         table = self._newest(name)
         with self._committing():
-            write_deltalake(table, rows, mode="append", writer_properties=properties, **_hooks())
+            write_deltalake(table, rows, mode="append", writer_properties=_written(), **_hooks())
 
     def text(self, text: str) -> str:
         quoted = text.replace("'", "''")
@@ -168,14 +167,12 @@ class DeltaFolder(Place):
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        if self._folder is None:
-            check_credentials(self._address)
         try:
             table, commit = self._open.pop(name, (None, None))
             if table is not None and commit and commit == self._last_commit(name, table):
                 table.update_incremental()
             else:
-                table = DeltaTable(f"{self._address}/{name}" if name else self._address)
+                table = DeltaTable(f"{self._address}/{name}" if name else self._address, storage_options=_BOUNDED)
         except TableNotFoundError as exc:
             if "Unknown scheme" in str(exc):
                 raise UsageError(f"{self.where} is not the address of an object store") from None
@@ -217,6 +214,7 @@ class DeltaFolder(Place):
                 partition_by=["cluster_id"],
                 description=FRAMES[name].comment(),
                 configuration=settings,
+                storage_options=_BOUNDED,
             )
 
     def _newest(self, name: str) -> DeltaTable:
@@ -404,6 +402,12 @@ def _hooks() -> dict[str, Any]:
     return {"post_commithook_properties": PostCommitHookProperties(False, False)}
 
 
+def _written() -> Any:
+    from deltalake import WriterProperties
+
+    return WriterProperties(compression="ZSTD")
+
+
 def _touching(cluster_id: str | None, since: datetime | None = None, until: datetime | None = None) -> Any:
     """The rows of a cluster, or of all, that touch the time between two."""
     from pyarrow import dataset
@@ -438,7 +442,7 @@ _ARROW = re.compile(r"\x1b\[[0-9;]*m|\s*↳\s*")
 
 
 def _one_line(exc: BaseException) -> str:
-    return " ".join(str(exc).split())
+    return " ".join(_ARROW.sub(" ", str(exc)).split())
 
 
 # --- the place: a folder, or the address of an object store ---
@@ -476,31 +480,3 @@ def folder_of(where: str) -> Path | None:
     except OSError as error:
         raise UsageError(f"{where} cannot be the folder of a history: {error.strerror}") from None
     return folder
-
-
-def check_credentials(where: str) -> None:
-    """Refuse an object store without credentials: delta-rs would ask the metadata address of a cloud for some.
-
-    Raises
-    ------
-    UsageError
-        Neither the environment nor a folder of the cloud's own tools has any.
-    """
-    cloud = _CLOUDS.get(where.partition(":")[0].lower())
-    if cloud is None:
-        return
-    prefix, folder, hint = cloud
-    is_set = any(name.startswith(prefix) and value for name, value in os.environ.items())
-    if not is_set and not Path(files.home() or "/", folder).exists():
-        raise UsageError(f"{where} needs credentials, and none are configured", hint=f"Set {hint}.")
-
-
-_AWS = ("AWS_", ".aws", "AWS_PROFILE, or AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION")
-_GOOGLE = (("GOOGLE_", "GCE_"), ".config/gcloud", "GOOGLE_APPLICATION_CREDENTIALS")
-_AZURE = (("AZURE_", "IDENTITY_ENDPOINT"), ".azure", "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY")
-_CLOUDS: dict[str, tuple[str | tuple[str, ...], str, str]] = {
-    **dict.fromkeys(("s3", "s3a"), _AWS),
-    **dict.fromkeys(("gs", "gcs"), _GOOGLE),
-    **dict.fromkeys(("az", "azure", "adl", "abfs", "abfss"), _AZURE),
-}
-"""By the scheme of an address: how its variables begin, the folder of its tools, and what to set."""

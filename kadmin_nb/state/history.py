@@ -34,14 +34,16 @@ from .intervals import (
     SNAPSHOTS,
     TO,
     Place,
+    PlannedChanges,
     edits_of,
     frame_of,
     is_late,
     moment_of,
+    not_yet_kept,
+    rows_of_plans,
     state_at,
     taken_until_alone,
 )
-from .planned import PlannedChanges, not_yet_kept, rows_of_plans
 from .snapshot_kinds import CONFIGS, KINDS, SnapshotKind, content_of, difference, within
 from .snapshots import PartlyRead, Snapshot, UnreadPart, refuse_other_than_snapshot, snapshot
 
@@ -350,11 +352,9 @@ def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int, authors: Mappi
 
 
 def _snapshot_rows(snapshots: pa.Table) -> list[Row]:
-    """The rows of HISTORY_SNAPSHOTS, oldest first; one that was recorded twice is one, with its plan."""
-    rows = sorted(snapshots.to_pylist(), key=lambda row: row["plan_id"] is not None)
-    by_snapshot = {(row["cluster_id"], row["snapshot_id"], row["frame"]): row for row in rows}
+    """The rows of HISTORY_SNAPSHOTS, oldest first."""
     order = {name: place for place, name in enumerate(KINDS)}
-    return sorted(by_snapshot.values(), key=lambda r: (r["taken_at"], r["snapshot_id"], order.get(r["frame"], -1)))
+    return sorted(snapshots.to_pylist(), key=lambda row: (row["taken_at"], row["snapshot_id"], order[row["frame"]]))
 
 
 def _window(between: Sequence[object]) -> tuple[datetime | None, datetime]:

@@ -130,12 +130,9 @@ def _when(source: Any) -> int:
 
 
 def _reached(target: str, connect: Connect) -> AbstractContextManager[Any]:
-    try:
-        return connect(target)
-    except UsageError as exc:
-        if os.path.isfile(target) and not target.endswith(".properties"):
-            exc.hint = f"A declarative file ends in {', '.join(DECLARED)}."
-        raise
+    if os.path.isfile(target) and not target.endswith(".properties"):
+        raise UsageError(f"{target} is not a side", hint=f"A declarative file ends in {', '.join(DECLARED)}.")
+    return connect(target)
 
 
 def _live(cluster: Any, says: str, other: Side | None) -> Side:

@@ -6,10 +6,11 @@ ours, or a right that is missing, ends nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +23,7 @@ from ..model.changes import AppliedRow, Target
 from ..model.client_configs import CONFIGS_TOPIC
 from ..model.resources import THROTTLE_KEYS, Resource, Source, is_throttle
 from ..model.scram import ScramUser
-from .snapshot_kinds import CLIENT_CONFIGS, CONFIGS, CREDENTIALS, QUOTAS, SCOPES
+from .snapshot_kinds import CLIENT_CONFIGS, CONFIGS, CREDENTIALS, QUOTAS, SCOPES, SnapshotKind
 from .snapshots import Snapshot, UnreadPart, snapshot
 
 _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
@@ -54,26 +55,51 @@ def snapshot_of(
     KadminError
         The error of the first part, if nothing could be read.
     """
-    reading = _Reading(kafka, scopes)
     began = kafka.now()
-    frames = {QUOTAS.name: reading.table("QUOTAS", kafka.quotas.describe)}
-    frames[CONFIGS.name] = configs = reading.configs()
-    (scope,) = CLIENT_CONFIGS.scopes
-    frames[CLIENT_CONFIGS.name] = reading.table(scope, lambda: client_configs_of(kafka))
-    (scope,) = CREDENTIALS.scopes
-    frames[CREDENTIALS.name] = reading.table(scope, lambda: _credentials_of(kafka))
-    read = {name: table for name, table in frames.items() if table is not None}
-    if reading.failure is not None and all(map(_has_failed, read.values())):
-        raise reading.failure
+    done: list[str] = []
+    failed: dict[str, KadminError] = {}
+    tables: dict[SnapshotKind, list[pa.Table]] = {}
+    for kind, scope, read in _parts(kafka):
+        if scope not in scopes:
+            continue
+        try:
+            table = read()
+        except KadminError as error:
+            if isinstance(error, ConnectionFailed | AuthenticationFailed) and not done:
+                raise  # no broker answers at all
+            failed[scope] = error
+            continue
+        if table is not None:
+            done.append(scope)
+            tables.setdefault(kind, []).append(table)
+    if failed and all(map(_has_failed, chain(*tables.values()))):
+        raise next(iter(failed.values()))
+    frames = {kind.name: pa.concat_tables(parts) for kind, parts in tables.items()}
+    configs = _sorted(frames.get(CONFIGS.name, schemas.CONFIGS.empty()))
     taken = snapshot(
-        read,
+        {**frames, CONFIGS.name: configs} if CONFIGS in tables else frames,
         cluster_id=kafka.id,
         taken_at=began,
-        scopes=reading.done,
-        unread=reading.unread,
-        throttling=kafka.throttling([] if configs is None else _throttles(configs)),
+        scopes=done,
+        unread=[UnreadPart.of(scope, error) for scope, error in failed.items()],
+        throttling=kafka.throttling(_throttles(configs)),
     )
     return replace(taken, applied_since=applied_since)
+
+
+def _parts(kafka: LiveKafka) -> Iterator[tuple[SnapshotKind, str, Callable[[], pa.Table | None]]]:
+    """Each part, and what reads it: None of one that the broker cannot tell."""
+    (of_clients,), (of_users,) = CLIENT_CONFIGS.scopes, CREDENTIALS.scopes
+    yield QUOTAS, "QUOTAS", kafka.quotas.describe
+    for scope in CONFIGS.scopes:
+        yield CONFIGS, scope, partial(_configs_of_type, kafka, scope)
+    yield CLIENT_CONFIGS, of_clients, partial(client_configs_of, kafka)
+    yield CREDENTIALS, of_users, partial(_credentials_of, kafka)
+
+
+def _configs_of_type(kafka: LiveKafka, scope: str) -> pa.Table | None:
+    resources = _LISTED[scope](kafka)
+    return None if resources is None else configs_of(kafka, resources, _own)
 
 
 def _throttles(configs: pa.Table) -> list[Target]:
@@ -81,46 +107,6 @@ def _throttles(configs: pa.Table) -> list[Target]:
     rows = configs.filter(pc.is_in(configs["key"].cast(pa.string()), pa.array(THROTTLE_KEYS, pa.string()))).to_pylist()
     targets: list[Target] = [(Resource(row["resource_type"], row["resource_name"]), row["key"]) for row in rows]
     return [target for target in targets if is_throttle(target)]
-
-
-@dataclass
-class _Reading:
-    """The parts of a cluster as they are read: what is `done`, and what is `unread`."""
-
-    kafka: LiveKafka
-    scopes: Collection[str]
-    done: list[str] = field(default_factory=list)
-    unread: list[UnreadPart] = field(default_factory=list)
-    failure: KadminError | None = None
-    """The error of the first part that is unread."""
-
-    def table(self, scope: str, read: Callable[[], pa.Table | None]) -> pa.Table | None:
-        """The frame of a part; None of one that was not asked for, that the broker cannot tell, or that failed."""
-        if scope not in self.scopes:
-            return None
-        try:
-            table = read()
-        except KadminError as error:
-            if isinstance(error, ConnectionFailed | AuthenticationFailed) and not self.done:
-                raise  # no broker answers at all
-            self.failure = self.failure or error
-            self.unread.append(UnreadPart.of(scope, error))
-            return None
-        if table is not None:
-            self.done.append(scope)
-        return table
-
-    def configs(self) -> pa.Table | None:
-        """CONFIGS of all types of resources."""
-        tables = [self.table(scope, partial(self._configs_of_type, scope)) for scope in CONFIGS.scopes]
-        read = [table for table in tables if table is not None]
-        return _sorted(pa.concat_tables(read)) if read else None
-
-    def _configs_of_type(self, scope: str) -> pa.Table | None:
-        resources = _LISTED[scope](self.kafka)
-        if resources is None:
-            return None
-        return configs_of(self.kafka, resources, _own)
 
 
 def _has_failed(table: pa.Table) -> bool:

@@ -32,7 +32,7 @@ from kadmin_nb.plans.advice.config_dangers import fallback_values
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.observed_state import table_after
 from kadmin_nb.plans.plan_impact import of_changes
-from kadmin_nb.runbooks.report_checks import Verdicts
+from kadmin_nb.runbooks.checks import Verdicts
 from kadmin_nb.usage.covered import coverage
 from tests.double.kafka import FakeKafka
 

@@ -28,7 +28,7 @@ def test_the_runtimes_own_packages_stay(runtime: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["runbooks.binder", "runbooks.recording", "runbooks.preconditions", "usage.tables"])
+@pytest.mark.parametrize("module", ["runbooks.binder", "runbooks.recording", "runbooks.checks", "usage.tables"])
 def test_a_task_needs_no_papermill(module: str) -> None:
     """No module named papermill: only the base is installed there."""
     program = (

@@ -96,7 +96,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "a kind": (f"{BEGIN}kinds: [topics]\n", "line 2, column 9: unknown kind topics", "Did you mean topic?"),
     "a time without a zone": (
         f"{BEGIN}taken_at: 2026-11-21\n",
-        "line 2, column 11: 2026-11-21 is not a time with",
+        "line 2, column 11: 2026-11-21 has no time zone",
         "Z",
     ),
     "half": (f"{BEGIN}complete: perhaps\n", "line 2, column 11: complete is true or false", ""),

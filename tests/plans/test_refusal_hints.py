@@ -9,7 +9,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb import hints, runbooks
 from kadmin_nb.commands import terminal
-from kadmin_nb.hints import Hint, Option, Runbook, Verb, sentence
+from kadmin_nb.hints import Hint, Option, Verb, sentence
 
 HINT = Hint(
     "Nothing was sent.",
@@ -33,18 +33,12 @@ SYNTAXES = {
         "Nothing was sent. allow=['a.b', 'c d'] lets it through, with reason='WHY'. steal=True takes it. "
         "Plan.load(FILE) tells more.",
     ),
-    "runbook": (
-        Runbook(("allow", "reason")),
-        """Nothing was sent. -p 'allow=["a.b", "c d"]' lets it through, with -p reason=WHY. """
-        "kadmin-nb plan show FILE tells more.",
-    ),
-    "a runbook that cannot": (Runbook(()), "Nothing was sent. kadmin-nb plan show FILE tells more."),
 }
 
 
 @pytest.mark.parametrize("syntax", SYNTAXES)
 def test_each_syntax_names_what_it_has(syntax):
-    """A runbook told me to type --allow, which `runbook run` does not have."""
+    """A notebook told me to type kadmin-nb."""
     spell, wanted = SYNTAXES[syntax]
     error = kn.Invalid("refused", hint=HINT)
     error.syntax = spell
@@ -94,31 +88,12 @@ def test_python_lifts_a_danger_by_arguments(cluster, durable):
 
 
 @pytest.mark.broker
-def test_a_runbook_lifts_a_danger_by_parameters(kafka, durable, tmp_path):
+def test_a_runbook_lifts_a_danger_by_its_parameters(kafka, durable, tmp_path):
     """The executed page told me to type --allow, which `runbook run` does not have."""
     given = {"cluster": kafka.bootstrap, "changes": [f"set retention.ms=1000 topic={durable}"], "apply": True}
     with pytest.raises(kn.errors.Dangerous) as refused:
         runbooks.run("change_configs", given, output=tmp_path)
-    said = f"""to apply it anyway: -p 'allow=["retention.ms topic={durable}"]' and -p reason=WHY."""
-    assert said in refused.value.hint
-    page = next(tmp_path.glob("*.html")).read_text()
-    assert "to apply it anyway: -p" in page
-    assert "--allow" not in page
-
-
-@pytest.mark.broker
-def test_a_saved_plan_without_a_reason_is_to_be_planned_again(cluster, durable, tmp_path):
-    """`runbook run apply_plan` named neither parameter: it has no reason. Below stood how to apply what it refused."""
-    stage = cluster.new_stage()
-    stage.set_config("retention.ms", "1000", topic=durable)
-    plan = stage.plan()
-    given = {"cluster": cluster.settings.bootstrap, "plan": str(plan.save(tmp_path / "p.json")), "plan_id": plan.id}
-    run = runbooks.run("apply_plan", given, output=tmp_path)
-    assert "It is dangerous, and can only be applied with a reason: plan again with one" in repr(run)
-    with pytest.raises(kn.errors.Dangerous) as refused:
-        runbooks.run("apply_plan", {**given, "apply": True}, output=tmp_path)
-    said = f"""-p 'allow=["retention.ms topic={durable}"]' and a reason in the plan."""
-    assert said in str(refused.value.hint)
+    assert f"to apply it anyway: allow=['retention.ms topic={durable}'] and reason='WHY'." in refused.value.hint
 
 
 def test_a_hint_for_a_notebook_evaluates_nothing():

@@ -11,7 +11,6 @@ import pytest
 from pyarrow import parquet
 
 import kadmin_nb as kn
-from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from tests.runbooks.databricks_stand_in import as_task
 
@@ -63,17 +62,6 @@ def test_a_name_is_only_ever_a_name(kafka: LocalKafka, unique: Unique, folder: P
     """A client that called itself <default> was given everybody's limit."""
     as_task("onboard_client", cluster=kafka.bootstrap, user="<default>", producer_byte_rate="5MB/s", save="p.json")
     assert [str(change.resource) for change in kn.Plan.load("p.json").changes] == ["user==<default>"]
-
-
-def test_who_shares_the_allowance_is_told() -> None:
-    """The new client took half of what the old one had, and nobody had been told."""
-    app = {"level": "CLIENT", "client_id": "app", "entity": "client-id=app", "key": "producer_byte_rate", "value": 1e6}
-    quotas = schemas.table(schemas.QUOTAS, [app])
-    others = pa.table({"user": ["alice", "bob", "eve", "bob"], "client_id": ["app", "app", "other", "app"]})
-    shared = kn.runbooks.Client("alice", "app").shares_with(quotas, others).to_arrow().to_pylist()
-    assert [(row["user"], row["client_id"], row["key"]) for row in shared] == [("bob", "app", "producer_byte_rate")]
-    assert not len(kn.runbooks.Client("alice", "free").shares_with(quotas, others))
-    assert not len(kn.runbooks.Client("alice").shares_with(quotas, None))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,6 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
-from kadmin_nb.runbooks import run_record
 from kadmin_nb.runbooks.run_record import RunRecord
 
 pytest.importorskip("papermill")
@@ -40,7 +40,7 @@ def left(folder: Path) -> set[str]:
     [
         ({"aply": True}, "unknown parameter aply"),
         ({"apply": "yes"}, "apply is declared bool"),
-        ({"user": 7}, "user is declared str and got the number 7"),
+        ({"user": 7}, "user is declared str and got 7"),
         ({"user": float("nan")}, "user is declared str"),
         ({"password": "canary-9"}, "secret"),
         ({"user": "https://a:canary-9@host"}, "looks like a secret"),
@@ -83,63 +83,6 @@ def test_a_run_leaves_document_page_and_record(
     assert capfd.readouterr() == ("", "")
 
 
-_SLOW_TO_END_AN_ANSWER = """
-import time
-handlers = get_ipython().kernel.shell_handlers
-async def slow(*request, answer=handlers["kernel_info_request"]):
-    await answer(*request)
-    time.sleep(1)
-handlers["kernel_info_request"] = slow
-"""
-
-
-@pytest.mark.slow
-def test_a_kernel_that_still_answers_is_not_interrupted(
-    written: Written, folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """The run went well, and my log had: KeyboardInterrupt caught in kernel."""
-    kn.runbooks.run(written("n: int = 0\n", _SLOW_TO_END_AN_ANSWER), output="out.ipynb")
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.slow
-def test_a_kernel_that_never_says_that_it_is_idle_is_ended(
-    written: Written, outputs: Outputs, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A thread of the notebook printed for ever, and the run never ended."""
-    from kadmin_nb.runbooks import papermill_engine
-
-    monkeypatch.setattr(papermill_engine, "LONGEST_ANSWER", 0.5)
-    monkeypatch.setattr(papermill_engine, "_says_idle", lambda message, msg_id: False)
-    kn.runbooks.run(written("n: int = 0\n", "print('done')"), output="out.ipynb", html=False)
-    assert "done" in outputs(folder / "out.ipynb")
-
-
-@pytest.mark.slow
-def test_nothing_in_what_is_left_says_where_home_is(
-    written: Written, outputs: Outputs, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The published document told everybody my login; so did the one of the run that failed."""
-    monkeypatch.setenv("HOME", str(folder))
-    mine = written("file: str = ''\n", "print(file)", "print(f'{file}2'); raise ValueError(file)")
-    with pytest.raises(kn.KadminError):
-        kn.runbooks.run(mine, {"file": f"{folder}/x"}, output="out.ipynb")
-    for name in ("out.ipynb", "out.json", "out.html"):
-        assert str(folder) not in (folder / name).read_text(), name
-    assert outputs(folder / "out.ipynb").count("~/x") >= 3
-    metadata = json.loads((folder / "out.ipynb").read_text())["metadata"]
-    assert (metadata["papermill"]["input_path"], metadata["papermill"]["output_path"]) == ("mine.ipynb", "out.ipynb")
-    assert "widgets" not in metadata
-
-
-def test_a_folder_beside_home_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """/h/me2/x became ~2/x."""
-    monkeypatch.setenv("HOME", "/h/me")
-    assert run_record.without_home('"/h/me/x /h/me2/x /h/me.d /h/me me@vm"') == '"~/x /h/me2/x /h/me.d ~ me@vm"'
-    monkeypatch.setenv("HOME", "/")
-    assert run_record.without_home('"/x"') == '"/x"'
-
-
 @pytest.mark.slow
 def test_it_runs_from_a_notebook_too(written: Written) -> None:
     """RuntimeError: this event loop is already running."""
@@ -155,9 +98,7 @@ def test_the_page_asks_nobody_for_scripts(written: Written, folder: Path) -> Non
     """Opening the page called three CDNs."""
     page = kn.runbooks.run(written("a: int = 1\n")).html
     assert page is not None
-    text = page.read_text()
-    assert 'src="http' not in text
-    assert "cdn" not in text.lower().replace("cdna", "")
+    assert not re.findall(r'<(?:script|link|img)[^>]*"(?:https?:)?//[^>]*>', page.read_text())
 
 
 @pytest.mark.slow
@@ -204,17 +145,6 @@ def test_a_kernel_that_dies_leaves_its_document(written: Written, outputs: Outpu
         kn.runbooks.run(mine, output="out.ipynb", html=False)
     assert "before" in outputs(folder / "out.ipynb")
     assert json.loads((folder / "out.json").read_text())["ok"] is False
-
-
-@pytest.mark.slow
-def test_a_kernel_is_heard_only_if_it_dies(written: Written, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """A run that went well ended with: Assertion failed: pfd.revents & POLLIN (src/signaler.cpp:238)."""
-    heard = "get_ipython().kernel.log.error('last words')"
-    kn.runbooks.run(written("a: int = 1\n", heard), output="out.ipynb")
-    assert capfd.readouterr() == ("", "")
-    with pytest.raises(kn.KadminError, match="the kernel died"):
-        kn.runbooks.run(written("a: int = 1\n", heard, "import os; os.abort()"), output="out.ipynb")
-    assert "last words" in capfd.readouterr().err
 
 
 @pytest.mark.slow

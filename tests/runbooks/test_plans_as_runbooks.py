@@ -72,9 +72,9 @@ def test_the_plan_that_was_reviewed_is_applied_and_taken_back(
     ("given", "kind", "words"),
     [
         ({"plan_id": "0" * 64}, kn.PlanRefused, "but 00000000 was reviewed"),
-        ({"plan_id": ""}, kn.UsageError, "needs the id that was reviewed"),
-        ({"plan_id": "{id:.6}"}, kn.UsageError, "needs the id that was reviewed"),
-        ({"plan": ""}, kn.UsageError, "plan is required: the file of a plan"),
+        ({"plan_id": ""}, kn.UsageError, "8 characters of the id that was reviewed"),
+        ({"plan_id": "{id:.6}"}, kn.UsageError, "8 characters of the id that was reviewed"),
+        ({"plan": ""}, kn.UsageError, "plan and plan_id are required"),
         ({"plan": "none.json"}, kn.NotFound, "no such plan file: none.json"),
         ({"plan": "edited.json"}, kn.Invalid, "was changed after it was saved"),
         ({"plan": "noted.json", "require_approval": True}, kn.Invalid, "a note about another plan"),

@@ -14,7 +14,7 @@ from pyarrow import parquet
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
-from kadmin_nb.runbooks.report_checks import Verdicts
+from kadmin_nb.runbooks.checks import Verdicts
 from tests.runbooks.databricks_stand_in import as_task
 
 pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore:.*on the disk of this compute")]
@@ -53,8 +53,7 @@ POLICY = '''def no_free_lunch(quotas):
 
 OK = {
     "custom callbacks": "There are none: these quotas decide.",
-    "shadowed quotas": "Every quota can apply to a client.",
-    "a client that no quota names": "Default quotas limit how much it may produce and consume.",
+    "quotas": "Each quota can apply, and default quotas limit how much any client may produce and consume.",
     "known clients without a limit": "Each of them has a limit to produce and to consume.",
     "configs": "Nothing in the configs needs a look.",
     "clients that their limits throttle": "No client would have been throttled.",
@@ -184,24 +183,6 @@ def test_verdicts_show_themselves() -> None:
     assert "look" in repr(verdicts)
     assert "\x1b" not in repr(verdicts)
     assert "<table" in verdicts._repr_html_()
-
-
-def test_utilisation_of_a_small_usage_needs_no_spark(cluster: kn.Cluster, limited: str) -> None:
-    """Ten rows of usage, and the audit wanted a Spark session."""
-    usage = kn.runbooks.frame(usage_of(limited, 3e6))
-    used = kn.runbooks.utilisation(cluster, usage)
-    assert isinstance(used, kn.Answer)
-    assert [(row["bucket_user"], row["utilisation"]) for row in used.to_arrow().to_pylist()] == [(limited, 300.0)]
-
-
-def test_the_audit_starts_no_spark_for_a_large_usage(
-    cluster: kn.Cluster, limited: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A report on a small machine began with a minute of Spark that nobody had asked for."""
-    monkeypatch.setattr("kadmin_nb.usage.engines.ARROW_ROWS", 0)
-    monkeypatch.setattr("kadmin_nb.frames.spark.active_session", lambda: None)
-    check = kn.runbooks.utilisation(cluster, kn.runbooks.frame(usage_of(limited, 3e6)))
-    assert "there is no session: kn.spark_session() starts one" in str(check)
 
 
 def test_a_hostile_name_stays_a_name_in_the_page(kafka: LocalKafka, cluster: kn.Cluster, tmp_path: Path) -> None:

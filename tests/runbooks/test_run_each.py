@@ -15,7 +15,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
-from kadmin_nb.runbooks import each, launcher
+from kadmin_nb.runbooks import launcher
 from kadmin_nb.runbooks.run_record import APPLIED, FAILED, RunError, RunRecord
 from tests.terminal.pseudo_terminal import MAIN
 from tests.waiting import eventually
@@ -115,7 +115,7 @@ WRONG: dict[str, tuple[Any, list[str] | None, dict[str, Any], str]] = {
     "a cluster twice": (TWO, ["a", "b", "a"], {}, "has a twice"),
     "the same brokers": ({"a": "127.0.0.1:1", "b": "127.0.0.1:1"}, None, {}, "a and b have the same brokers"),
     "no member": (TWO, [], {}, "has no member"),
-    "no list": (TWO, [5], {}, "group eu in"),
+    "no list": (TWO, [5], {}, "expected str, got int"),
     "a strange canary": (TWO, None, {"canary": "z"}, "the canary z is not in the group"),
     "a cluster": (TWO, None, {"parameters": {"cluster": "a"}}, "cluster is set for each"),
     "a wrong parameter": (TWO, None, {"parameters": {"aply": True}}, "aply"),
@@ -140,7 +140,7 @@ def test_a_folder_of_another_run_is_left_alone(profiles, launched, tmp_path):
         kn.runbooks.run_each("change_quotas", "eu", {**CHANGES, "limit": 5}, output=tmp_path / "x")
     with pytest.raises(kn.UsageError, match="takes no plan_id"):
         kn.runbooks.run_each("change_quotas", tmp_path / "x", output=tmp_path / "y")
-    (tmp_path / "x" / each.FLEET).write_text("{}")
+    (tmp_path / "x" / launcher.FLEET).write_text("{}")
     with pytest.raises(kn.Invalid, match=r"is not the record of a run on many clusters"):
         kn.runbooks.run_each("change_quotas", "eu", CHANGES, output=tmp_path / "x")
 
@@ -165,7 +165,7 @@ def test_two_clusters_and_one_that_is_down(kafka, profiles, unique, tmp_path, ca
 
 
 def _table(folder: str) -> list[dict[str, Any]]:
-    fleet = each.Fleet.read(Path(folder))
+    fleet = launcher.Fleet.read(Path(folder))
     assert fleet is not None
     return fleet.table(Path(folder)).to_arrow().to_pylist()
 
