@@ -18,11 +18,10 @@ from ..errors import Invalid, KadminError, UsageError
 from ..hints import Hint, Verb, did_you_mean, sentence
 from ..model import quota_keys
 from ..model.client_configs import ClientEntity, refuse_unknown_key, stored_value
-from ..model.config_units import stored_text
+from ..model.config_units import moment, stored_text
 from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.resources import Resource
-from ..model.times import moment
 from ..secrets import SHOWN, Secret, covered
 from .declaration import CLIENT_CONFIGS, CONFIGS, QUOTAS, SECTIONS, Declared, Entry, kind_of, kinds, section_of
 
