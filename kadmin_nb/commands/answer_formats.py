@@ -1,14 +1,21 @@
-"""An answer in the form that was asked for."""
+"""An answer in the form that was asked for: a frame, a file, JSON, or lines for a window, a file or a pipe."""
 
 from __future__ import annotations
 
+import os
 import re
+import threading
+import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from ..errors import KadminError, PartlyFailed, UsageError, printable
+from ..frames.blocks import ASCII, ROWS, WHOLE, window
+from ..plans.execution.progress import Advance
 from .click_glue import Text
+from .session import Note
 
 if TYPE_CHECKING:
     from ..plans.formats import PlanText
@@ -111,3 +118,145 @@ def in_print_format(value: Any, form: str) -> Any:
     if not isinstance(value, PrintFormats):
         raise UsageError(f"--print {form} works with stages and plans only")
     return getattr(value, f"to_{form.replace('-', '_')}")()
+
+
+USUAL = os.terminal_size((80, 24))
+"""The size of a terminal that does not tell its own."""
+
+PAGED_ROWS = 2000
+"""Rows of a table that a pager gets."""
+
+REST = "--json shows everything"
+
+
+def fitted_lines(value: object, stream: TextIO, *, rest: str = REST, rows: int = ROWS) -> Iterable[str]:
+    """A value as lines: what fits into a window; all of it in a file or a pipe, and texts exactly.
+
+    Parameters
+    ----------
+    rest
+        Where all of a table is that is too long for a window.
+    rows
+        The rows of a table that a window shows.
+    """
+    from ..frames.display import Display
+
+    if isinstance(value, Display):
+        from ..frames.render import lines
+
+        if not stream.isatty():
+            return lines(value._blocks(WHOLE), WHOLE)
+        ascii_only = not _has_signs(stream)
+        page = window(_size(stream).columns, rest, rows, colour=can_colour(stream), ascii_only=ascii_only)
+        shown = lines(value._blocks(page), page)
+        return (line.translate(ASCII) for line in shown) if ascii_only else shown
+    return [str(value) if isinstance(value, str) and not stream.isatty() else repr(value)]
+
+
+def _size(stream: TextIO) -> os.terminal_size:
+    try:
+        size = os.get_terminal_size(stream.fileno())
+    except OSError:
+        size = USUAL
+    return os.terminal_size((size.columns or USUAL.columns, size.lines or USUAL.lines))
+
+
+def _has_signs(stream: TextIO) -> bool:
+    """True if the stream takes the signs of tables."""
+    try:
+        "✓▲█".encode(stream.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def width_of(stream: TextIO) -> int:
+    """The columns of a window."""
+    return _size(stream).columns
+
+
+def can_colour(stream: TextIO) -> bool:
+    """True of a window that shows colours, unless NO_COLOR is set: https://no-color.org."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def can_ask(*streams: TextIO) -> bool:
+    """True if a person sees what is written, and can answer.
+
+    Not in a cell, `!kadmin-nb …`: Jupyter's terminal for it has no keys, and these two variables.
+    """
+    is_cell = os.environ.get("PAGER") == os.environ.get("GIT_PAGER") == "cat"
+    return not is_cell and all(stream.isatty() for stream in streams)
+
+
+def can_page(*streams: TextIO) -> bool:
+    """True if a person can use a pager; an empty PAGER, as git has it, is none."""
+    is_wanted = os.environ.get("PAGER") != "" and os.environ.get("TERM", "dumb") != "dumb"
+    return is_wanted and can_ask(*streams)
+
+
+def show_in_pager(lines: Iterable[str], window: TextIO) -> list[str]:
+    """Show lines that are more than the window has in a pager; the lines that are yet to be printed."""
+    whole = list(lines)
+    if len(whole) < _size(window).lines:
+        return whole
+    import click
+
+    flags = os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for what fits
+    if "R" not in flags:
+        os.environ["LESS"] = f"{flags} -R"
+    is_less = Path(os.environ.get("PAGER", "less").partition(" ")[0]).name == "less"
+    click.echo_via_pager((f"{line}\n" for line in whole), color=is_less or None)
+    return []
+
+
+QUIET = 0.5
+"""Seconds before anything is shown."""
+
+_ERASE = "\r\x1b[K"
+
+
+class StatusLine:
+    """The line that tells what a command is doing; a stream that is not a person's terminal gets nothing of it."""
+
+    def __init__(self, stream: TextIO, doing: str) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._since, self._is_shown = time.monotonic(), False
+        self._timer = threading.Timer(QUIET, self.say, [doing])
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        if can_ask(self._stream):
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def say(self, text: str) -> None:
+        """Show what goes on now, once it has taken long enough to be worth a line."""
+        if time.monotonic() - self._since < QUIET:
+            return
+        with self._lock:
+            print(f"{_ERASE}{text}", end="", file=self._stream, flush=True)
+            self._is_shown = True
+
+    def progress(self, advance: Advance) -> None:
+        """Show how far a plan is."""
+        if can_ask(self._stream):
+            self.say(str(advance))
+
+    @contextmanager
+    def watch(self) -> Iterator[Note | None]:
+        """A line for something that takes long; None if the stream is not a terminal."""
+        yield self.say if can_ask(self._stream) else None
+        self.close()
+
+    def close(self) -> None:
+        """The line is gone, until something else is said; what comes now may be printed."""
+        self._timer.cancel()
+        with self._lock:
+            if self._is_shown:
+                print(_ERASE, end="", file=self._stream, flush=True)
+            self._is_shown = False

@@ -19,7 +19,7 @@ from ..errors import Invalid, KadminError, NotFound, Unsupported, UsageError, Wr
 from ..hints import terminal
 from ..model.resources import WORDS
 from ..version import VERSION
-from . import change_options, options, run
+from . import options, run
 from .click_glue import FrameName, Verb
 from .root import root
 from .session import PlanOptions, Session, planned
@@ -48,7 +48,7 @@ Arguments = Mapping[str, Any]
 @click.command(cls=Verb)
 @click.option("--lines", required=True, help="One change a line.")
 @click.option("--file", required=True, help="A new file of the folder, such as plan.json.")
-@change_options.reason
+@options.reason
 @click.pass_obj
 def _plan(session: Session, lines: str, file: str, reason: str | None) -> Any:
     """Make a plan out of lines of the grammar, and save it into a new file. Nothing is changed: a person applies it.

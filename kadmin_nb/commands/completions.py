@@ -245,7 +245,7 @@ def names_of_file(word: str, target: str | None, before: Sequence[str]) -> Itera
 
 def _default_target() -> str | None:
     """The target of a line that names none."""
-    from .chosen_cluster import default_target
+    from .session import default_target
 
     named, known = os.environ.get("KADMIN_PROFILE") or default_target(), profiles()
     return named or (known[0] if len(known) == 1 else None)

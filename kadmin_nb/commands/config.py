@@ -1,21 +1,26 @@
-"""`config`: describe, set, reset, append, subtract, why, audit."""
+"""`config`, `client-configs` and `scram`: what is set on topics, brokers, groups, clients and users."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from ..advice import FINDINGS
 from ..errors import UsageError
+from ..frames.views import counted_nouns
 from ..model.changes import Edit
+from ..model.client_configs import CLIENT_KEYS
+from ..model.grammar import format_word
 from ..model.resources import WORDS
 from ..plans import change_words
 from . import completions, options
-from .change_options import again, changing, every
-from .click_glue import Verbs, words
-from .options import read_selectors
+from .click_glue import Text, Verb, Verbs, words
+from .kafka_tool import kafka_connection
+from .options import again, changing, every, planning, read_selectors
 from .session import PlanOptions, Session
 
 RESOURCES = tuple(WORDS)
@@ -167,3 +172,178 @@ def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] 
             "user=… is required: client configs belong to users", hint="For quotas: quota describe client-id=…"
         )
     return session.cluster.configs.of_users(chosen["user"], chosen.get("client_id"), keys=keys, only_set=only_set)
+
+
+@click.group("client-configs", cls=Verbs)
+def client_configs() -> None:
+    """Clients that follow dynamic configs: which ones, their values, and which would follow a new value.
+
+    \b
+    {here} init
+    {here} clients user~=team-* --key acks
+    {here} status user=alice client-id=app
+    """
+
+
+_client_words = words(completions.client_entities, "[user=NAME] [client-id=NAME]...")
+
+
+@client_configs.command()
+@options.reading
+@_client_words
+def status(session: Session, words: tuple[str, ...]) -> Any:
+    """Show the values that each client reports.
+
+    Each with the time since when it has it, or the reason why it refuses another.
+    """
+    return session.cluster.client_configs.status(**read_selectors(words, _CLIENT_WORDS))
+
+
+@client_configs.command()
+@options.reading
+@_client_words
+@click.option("--key", type=click.Choice(CLIENT_KEYS), help="Only the clients that have this key.")
+def clients(session: Session, words: tuple[str, ...], key: str | None) -> Any:
+    """List registered clients, and whether they follow a new value.
+
+    Each with its software, version, supported keys and group, and with the reason where it would not follow.
+
+    \b
+    {here} user=alice
+    {here} user~=team-* --key acks
+    """
+    return session.cluster.client_configs.clients(key, **read_selectors(words, _CLIENT_WORDS))
+
+
+@client_configs.command()
+@options.reading
+@_client_words
+def forget(session: Session, words: tuple[str, ...]) -> Any:
+    """Remove registrations.
+
+    They are those of a user, or of one of its client-ids. Clients that are alive register again.
+    """
+    chosen = read_selectors(words, _CLIENT_WORDS)
+    one = {name: values[0] if len(values) == 1 else values for name, values in chosen.items()}
+    count = session.cluster.client_configs.forget(**{"user": None, **one})
+    removed = counted_nouns(count, "registration", "registrations")
+    return Text(f"{removed} removed; live clients register again within their interval.")
+
+
+@client_configs.command()
+@options.reading
+@click.option("--apply", is_flag=True, help="Create the topics that are missing.")
+@click.option(
+    "--clients", multiple=True, metavar="PRINCIPAL", help="Also check the rights of these applications: User:app."
+)
+def init(session: Session, apply: bool, clients: tuple[str, ...]) -> Any:
+    """Check the topics of dynamic client configs, or create them.
+
+    The three topics and the rights to them are checked; --apply creates the topics that are missing. A missing right
+    has the line of kafka-acls.sh that grants it. Existing topics are never changed: if one has other settings, the
+    command fails and creates nothing.
+    """
+    cluster = session.cluster_to_change if apply else session.cluster
+    setup = cluster.client_configs.setup(clients=clients)
+    return setup.apply() if apply else setup
+
+
+@click.group(cls=Verbs)
+def scram() -> None:
+    """SCRAM credentials of users: who has one, new passwords, deletions.
+
+    \b
+    {here} describe user=alice
+    {here} set SCRAM-SHA-512 user=alice --apply
+    {here} set SCRAM-SHA-256=env:NEW SCRAM-SHA-512=env:NEW iterations=8192 user=alice
+    """
+
+
+@scram.command("describe")
+@options.reading
+@words(completions.scram_users, "[user=NAME]...")
+@options.types("user")
+def describe_credentials(session: Session, words: tuple[str, ...]) -> Any:
+    """Show the mechanisms and iterations of users.
+
+    All of them, or those of user=…; also user~=team-*.
+    """
+    answer = session.cluster.scram.describe(**read_selectors(words, ("user",)))
+    return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
+
+
+@scram.command("set")
+@changing
+@words(completions.scram_settings, "MECHANISM[=REFERENCE]... [iterations=N] user=NAME")
+def set_credentials(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
+    """Set the password of a user.
+
+    It is given by reference, SCRAM-SHA-512=env:NAME. Without one, it is asked for when it is sent.
+    """
+    return session.change(change_words.scram_edits("set", words), plan_options)
+
+
+@scram.command()
+@changing
+@words(completions.scram_deletions, "MECHANISM... user=NAME")
+def delete(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
+    """Delete credentials of a user.
+
+    A deleted credential cannot be restored.
+    """
+    return session.change(change_words.scram_edits("delete", words), plan_options)
+
+
+@click.command("scram-credentials", cls=Verb)
+@kafka_connection
+@planning
+@click.option(
+    "--describe", "--list", "is_described", is_flag=True, help="The mechanisms and iterations of all users, or of one."
+)
+@click.option("--add", metavar="CREDENTIALS", help="SCRAM-SHA-256=[iterations=8192,password=env:NAME],SCRAM-SHA-512=…")
+@click.option("--delete", "deleted", metavar="MECHANISMS", help="SCRAM-SHA-256,SCRAM-SHA-512")
+@click.option("--username", metavar="NAME", help="Users with these credentials.")
+@click.option("--dry-run", is_flag=True, help="Plan, and change nothing.")
+def scram_credentials(
+    session: Session,
+    is_described: bool,
+    add: str | None,
+    deleted: str | None,
+    username: str | None,
+    dry_run: bool,
+    plan_options: PlanOptions,
+) -> Any:
+    """The scram-credentials tool of KIP-248: changes are made at once, through a plan with a journal.
+
+    \b
+    {here} --bootstrap-server localhost:9092 --list
+    {here} --bootstrap-server localhost:9092 --username alice --add 'SCRAM-SHA-256=[iterations=8192,password=env:NEW]'
+    {here} --describe --username alice
+    {here} --bootstrap-server localhost:9092 --delete SCRAM-SHA-512 --username alice
+    """
+    typed = {"--describe": is_described, "--add": add is not None, "--delete": deleted is not None}
+    options.refuse_together(typed)
+    if not any(typed.values()):
+        raise UsageError(f"one of {', '.join(typed)} is required")
+    if is_described:
+        return session.cluster.scram.describe(**({"user": username} if username else {})).raise_for_errors()
+    if username is None:
+        raise UsageError("--username is required")
+    if "print" in click.get_current_context().meta and not dry_run:
+        raise UsageError("--print needs --dry-run: without it the change is made")
+    verb, named = ("set", _credentials(add)) if add is not None else ("delete", (deleted or "").split(","))
+    edits = change_words.scram_edits(verb, [*named, format_word("user", username)])
+    return session.change(edits, replace(plan_options, apply=not dry_run))
+
+
+_CREDENTIAL = re.compile(r"([^,=\s]+=(?:\[[^\]]*\]|[^,\[\]]+))(?:,|$)")
+
+
+def _credentials(text: str) -> list[str]:
+    """The words of `MECHANISM=[…],MECHANISM=[…]`; an error repeats none of it."""
+    if _CREDENTIAL.sub("", text) or not text:
+        raise UsageError(
+            "--add does not list credentials",
+            hint="For example --add 'SCRAM-SHA-512=[iterations=8192,password=env:NAME]'.",
+        )
+    return _CREDENTIAL.findall(text)

@@ -14,9 +14,8 @@ from ..errors import Interrupted, Invalid, KadminError, UsageError
 from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
 from .answer_formats import as_csv, as_json, as_lines
-from .change_options import allow_unknown, negated, reason
 from .click_glue import HelpAsked
-from .options import Command, cluster, pair, taken, with_session
+from .options import Command, allow_unknown, cluster, negated, pair, reason, taken, with_session
 from .session import PlanOptions, Session
 
 if TYPE_CHECKING:

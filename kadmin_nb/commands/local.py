@@ -17,10 +17,9 @@ from ..frames.blocks import BOLD, inked
 from ..local.demo import BEGINNING, CLIENTS, lasting_demo
 from ..model.changes import VERIFIED
 from . import run
-from .chosen_cluster import choose_local, forget_local
+from .answer_formats import can_colour, fitted_lines
 from .click_glue import Text, Verbs
-from .session import Session
-from .windows import can_colour, fitted_lines
+from .session import Session, choose_local, forget_local
 
 _name_option = click.option("--name", help="The name of the local Kafka; default: the only one, or default.")
 

@@ -16,9 +16,8 @@ from ..model.entity import ARGUMENTS, TYPES, entity_type
 from ..model.quota_keys import parse_value
 from ..plans import change_words
 from . import completions, options
-from .change_options import changing, every, planning
 from .click_glue import FRAME, Verbs, words
-from .options import Length, read_selectors
+from .options import Length, changing, every, planning, read_selectors
 from .session import (
     FRAME_FILES,
     PlanOptions,

@@ -13,16 +13,16 @@ SECTIONS = {
     "Quotas and configs": {
         "quota": ("quota", "Client quotas: list, explain and change them."),
         "config": ("config", "Configs of topics, brokers, loggers, groups, metrics."),
-        "client-configs": ("client_configs_verbs", "Clients that follow dynamic configs."),
-        "scram": ("scram_verbs", "SCRAM users: list them, set passwords, delete."),
+        "client-configs": ("config", "Clients that follow dynamic configs."),
+        "scram": ("config", "SCRAM users: list them, set passwords, delete."),
         "users": ("current_cluster", "List users: credentials, quotas, ACLs, usage."),
-        "top": ("live_top", "Full screen: who uses what of which limit, live."),
+        "top": ("live", "Full screen: who uses what of which limit, live."),
     },
     "Plans and files": {
         "plan": ("plan_verbs", "Saved plans: show, apply, verify, roll back."),
         "export": ("state_verbs", "Write quotas and configs to a YAML or JSON file."),
         "diff": ("state_verbs", "Compare two clusters, files or times."),
-        "policy": ("policy", "A team's rules for quotas and configs."),
+        "policy": ("plan_verbs", "A team's rules for quotas and configs."),
         "history": ("state_verbs", "Record clusters, and look up what was set when."),
         "runbook": ("runbook", "Runbooks: notebooks with parameters."),
     },
@@ -31,14 +31,14 @@ SECTIONS = {
         "doctor": ("current_cluster", "Check a connection, step by step."),
         "may-i": ("current_cluster", "Show the rights a change needs, and what grants them."),
         "observe": ("current_cluster", "Switch on the brokers' request logs for a while."),
-        "metrics": ("metrics", "Serve metrics for Prometheus: limits, use, drift."),
+        "metrics": ("live", "Serve metrics for Prometheus: limits, use, drift."),
         "mcp": ("assistant", "Serve an assistant: it looks and plans, no more."),
         "local": ("local", "A real Kafka on this machine, for demos and tests."),
     },
     "Kafka's own command lines": {
         "kafka-configs": ("kafka_configs", "kafka-configs.sh: its arguments and its output."),
         "kafka-client-quotas": ("kafka_client_quotas", "The command line that KIP-546 describes."),
-        "scram-credentials": ("scram_verbs", "The scram-credentials tool of KIP-248."),
+        "scram-credentials": ("config", "The scram-credentials tool of KIP-248."),
     },
 }
 """The verbs under their headings in help: the module of each, and its line there. No module is imported for that."""

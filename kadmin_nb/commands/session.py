@@ -1,20 +1,23 @@
-"""The state between commands, a notebook's has more; and the frames, files and Spark sessions that a line names."""
+"""The state between commands, a notebook's has more; the cluster that lines chose; the frames that a line names."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .. import files
+from ..documents import from_json, to_json
 from ..errors import KadminError, NotFound, UsageError
 from ..hints import Option, Verb, sentence
 from ..model.changes import Edit
 from ..model.expansion import Expand, Variables, expanded_words, literal_words
 from ..model.grammar import quote
+from ..paths import state_dir
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Progress, silent
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
+
 
 Note = Callable[[str], None]
 
@@ -159,7 +163,6 @@ class Session:
     def chosen(self, target: Any, properties: Mapping[str, str]) -> object:
         """`use` in a terminal: the lines that follow work with this cluster, in every shell."""
         from ..profiles import lasting
-        from .chosen_cluster import choose
         from .click_glue import Text
 
         if properties:
@@ -179,8 +182,6 @@ class Session:
     def started_local(self, name: str, target: str) -> str:
         """What to type after a local Kafka was started, which becomes the current cluster unless one was chosen."""
         import shlex
-
-        from .chosen_cluster import choose_local
 
         profile, chosen = os.environ.get("KADMIN_PROFILE"), choose_local(name, target)
         current = f"$KADMIN_PROFILE ({profile})" if profile else chosen.target
@@ -349,3 +350,57 @@ def with_progress(answer: Any, session: Session) -> Any:
     if isinstance(answer, SparkAnswer):
         answer.around = around
     return answer
+
+
+_MOST_BYTES = 1 << 16
+
+
+class ChosenCluster(NamedTuple):
+    """A target, and the name of the local Kafka that it was written for; none where `use` wrote it."""
+
+    target: str
+    local: str | None = None
+
+
+def chosen_cluster() -> ChosenCluster | None:
+    """The content of the file; None if it is missing or cannot be read."""
+    with suppress(KadminError, TypeError, ValueError):
+        return ChosenCluster(**from_json(files.read(_file(), "the chosen cluster", _MOST_BYTES).decode()))
+    return None
+
+
+def default_target() -> str | None:
+    """The target of a line that names none, as far as the file says it; None leaves it to the profiles."""
+    chosen = None if os.environ.get("KADMIN_PROFILE") else chosen_cluster()
+    return chosen.target if chosen else None
+
+
+def choose(target: str, local: str | None = None) -> ChosenCluster:
+    """Write the file; what it says now.
+
+    Raises
+    ------
+    KadminError
+        It cannot be written.
+    """
+    chosen = ChosenCluster(target, local)
+    files.make_folder(_file().parent, mode=0o700)
+    files.write(_file(), to_json(chosen._asdict()), mode=0o600)
+    return chosen
+
+
+def choose_local(name: str, target: str) -> ChosenCluster:
+    """Choose a local Kafka, unless `use` has chosen a cluster; the one that is chosen now."""
+    chosen = chosen_cluster()
+    return chosen if chosen is not None and chosen.local is None else choose(target, name)
+
+
+def forget_local(name: str) -> None:
+    """Take away what was written for this local Kafka, and nothing else."""
+    chosen = chosen_cluster()
+    if chosen is not None and chosen.local == name:
+        _file().unlink(missing_ok=True)
+
+
+def _file() -> Path:
+    return state_dir() / "current_cluster.json"

@@ -14,8 +14,8 @@ from ..errors import NotFound, UsageError
 from ..model.figures import utc
 from ..model.resources import WORDS
 from . import completions, options
-from .change_options import again, changing
 from .click_glue import FILE, CommaSeparated, Objects, Text, Verb, Verbs
+from .options import again, changing
 from .session import PlanOptions, Session
 
 if TYPE_CHECKING:

@@ -29,9 +29,8 @@ from ..errors import (
 from ..frames.blocks import DIM, RED, ROWS, inked
 from ..hints import terminal
 from . import Result, run
-from .chosen_cluster import default_target
-from .session import Session
-from .windows import PAGED_ROWS, StatusLine, can_colour, can_page, fitted_lines, show_in_pager, width_of
+from .answer_formats import PAGED_ROWS, StatusLine, can_colour, can_page, fitted_lines, show_in_pager, width_of
+from .session import Session, default_target
 
 if TYPE_CHECKING:
     from ..frames.display import Display

@@ -99,7 +99,7 @@ def _offered(magic: str, line: str, values: Values | None) -> Offers:
         return Offers(begun, [], True)
     from kadmin_nb.commands import complete
 
-    from .notebook_verbs import entry_point
+    from .notebook import entry_point
 
     matches = complete(split(earlier), begun, magic, entry_point(magic), values)
     # JupyterLab compares what candidates have in common with texts that are escaped for its page: where that ended with

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kadmin_nb.commands import Result
     from kadmin_nb.commands.session import Note
 
-    from .notebook_session import NotebookSession
+    from .notebook import NotebookSession
 
 
 @magics_class
@@ -117,7 +117,7 @@ class KAdmin(Magics):
     @cached_property
     def session(self) -> NotebookSession:
         """The state that the magics of this shell share."""
-        from .notebook_session import NotebookSession
+        from .notebook import NotebookSession
 
         return NotebookSession(watch=self._watch)
 
@@ -131,7 +131,7 @@ class KAdmin(Magics):
         """The value of one line or cell; nothing when it goes into a variable."""
         from kadmin_nb.commands import run
 
-        from .notebook_verbs import entry_point
+        from .notebook import entry_point
 
         words = split(line)
         variables = CallersVariables(self._shell, caller())

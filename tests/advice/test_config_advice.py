@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from kadmin_magics.notebook_session import NotebookSession
+from kadmin_magics.notebook import NotebookSession
 
 import kadmin_nb as kn
 from kadmin_nb.admin import topics

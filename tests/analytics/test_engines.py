@@ -10,7 +10,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster import resolving
-from kadmin_nb.commands.windows import fitted_lines
+from kadmin_nb.commands.answer_formats import fitted_lines
 from kadmin_nb.frames import spark as sparks
 from kadmin_nb.frames.lazy_answer import SparkAnswer
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kadmin_nb import state
-from kadmin_nb.commands import windows
+from kadmin_nb.commands import answer_formats as windows
 from kadmin_nb.local import LocalKafka
 from tests.approved.conftest import seeded_kafka
 from tests.approved.pages import BLOCK, retyped

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kadmin_nb.commands import chosen_cluster
+from kadmin_nb.commands import session as chosen_cluster
 
 pytestmark = pytest.mark.broker
 

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as of_text
 
 from kadmin_nb.cluster import exporter
 from kadmin_nb.cluster.exporter import LARGEST_MOST, LONGEST, REST, plain_text_of, text_of
-from kadmin_nb.commands import metrics as verb
+from kadmin_nb.commands import live as verb
 from tests.hostile_names import HOSTILE
 from tests.metrics.full import Fixed, full_metrics, metrics_of, quotas_of, used_of
 

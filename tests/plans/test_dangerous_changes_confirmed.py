@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from kadmin_magics.notebook_session import NotebookSession
-from kadmin_magics.notebook_verbs import entry_point
+from kadmin_magics.notebook import NotebookSession, entry_point
 
 import kadmin_nb as kn
 from kadmin_nb.commands import run, terminal

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 import pytest
-from kadmin_magics.notebook_verbs import entry_point
+from kadmin_magics.notebook import entry_point
 
 from kadmin_nb.commands.click_glue import SharedOption
 from kadmin_nb.commands.root import root

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
 import kadmin_nb as kn
-from kadmin_nb.commands import live_top
+from kadmin_nb.commands import live as live_top
 from kadmin_nb.commands.live_screen import Ladder, Top
 from kadmin_nb.commands.session import Session
 from kadmin_nb.commands.usage import UsageSource

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from kadmin_magics.notebook_verbs import entry_point
+from kadmin_magics.notebook import entry_point
 
 import kadmin_nb as kn
 from kadmin_nb.commands import Result, run

@@ -17,7 +17,7 @@ from wcwidth import wcswidth
 import kadmin_nb as kn
 from kadmin_nb.cluster.resolving import TreeAnswer
 from kadmin_nb.commands import answer_formats
-from kadmin_nb.commands.windows import REST, fitted_lines
+from kadmin_nb.commands.answer_formats import REST, fitted_lines
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.blocks import window
 from kadmin_nb.frames.render import lines
