@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -72,23 +71,12 @@ def as_json(value: Any) -> Text:
     return Text("\n".join(json_lines(value)))
 
 
-def as_csv(value: Any) -> PlanText:
-    """The rows as CSV; on a screen its texts are escaped."""
-    from ..frames.frame_files import csv_text
-
-    return as_lines(_CSV_ROW.findall(csv_text(value.to_arrow())))
-
-
 def as_lines(texts: Iterable[str]) -> PlanText:
     """Lines with names that clients chose: exact in a file or a pipe, and on a screen each one line, escaped."""
     from ..plans.formats import PlanText
 
     texts = [*texts]
     return PlanText("\n".join(texts), "\n".join(map(printable, texts)))
-
-
-_CSV_ROW = re.compile(r'(?:"[^"]*"|[^"\n])+')
-"""A row of CSV: between quotation marks a line may end."""
 
 
 def json_lines(value: Any) -> Iterator[str]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--delete", multiple=True, metavar="KEY,…", help="With --alter: quotas to remove.")
 @click.option("--validate-only", is_flag=True, help="With --alter: validate on the brokers, and change nothing.")
 @kafka_tool.kafka_tool
-def kafka_client_quotas(session: Session, output: str, plan_options: PlanOptions, **typed: Any) -> Any:
+def kafka_client_quotas(session: Session, plan_options: PlanOptions, **typed: Any) -> Any:
     """Describe, resolve and alter client quotas with the arguments and output of KIP-546; success prints nothing.
 
     \b
@@ -51,22 +51,18 @@ def kafka_client_quotas(session: Session, output: str, plan_options: PlanOptions
     action = words.action()
     if action == "alter":
         return _altered(session, words, plan_options)
-    return (_quotas_shown if action == "describe" else _resolved)(session, words, output)
+    return (_quotas_shown if action == "describe" else _resolved)(session, words)
 
 
-def _quotas_shown(session: Session, words: Words, output: str) -> Any:
+def _quotas_shown(session: Session, words: Words) -> Any:
     prefixes = words.prefixes()
     answer = session.cluster.quotas.describe(entity={**words.parts(), **dict.fromkeys(prefixes, ANY)})
     rows = answer.to_arrow().to_pylist()
     rows = [row for row in rows if has_prefixes(Entity.parse(row["entity"]), prefixes)]
-    if output == kafka_tool.TEXT:
-        return kafka_tool.lines(quota_blocks(rows))
-    from ..frames import schemas
-
-    return kafka_tool.shown(schemas.table(schemas.QUOTAS, rows), output)
+    return kafka_tool.lines(quota_blocks(rows))
 
 
-def _resolved(session: Session, words: Words, output: str) -> Any:
+def _resolved(session: Session, words: Words) -> Any:
     parts = words.parts()
     if unknown := next((kind for kind in parts if kind not in TYPES), None):
         raise UsageError(f"{unknown} cannot be resolved: Kafka's rule takes {', '.join(TYPES)}")
@@ -75,12 +71,10 @@ def _resolved(session: Session, words: Words, output: str) -> Any:
         raise UsageError("--resolve needs --names or --defaults")
     shows_overridden = words.show_overridden and "ip" not in parts
     table = session.cluster.quotas.resolve(**whom, overridden=shows_overridden).to_arrow()
-    if output == kafka_tool.TEXT:
-        limits = kafka_tool.lines(resolved_lines(table.to_pylist()))
-        if limits is None:
-            session.warn(f"nothing limits {in_braces(Entity.of(parts))}")
-        return limits
-    return kafka_tool.shown(table, output)
+    limits = kafka_tool.lines(resolved_lines(table.to_pylist()))
+    if limits is None:
+        session.warn(f"nothing limits {in_braces(Entity.of(parts))}")
+    return limits
 
 
 def _altered(session: Session, words: Words, plan_options: PlanOptions) -> Any:

@@ -41,13 +41,10 @@ from .kafka_configs_words import (
     wishes,
     without_registrations,
 )
-from .kafka_tool import TABLE, TEXT
 from .options import Command
 from .session import PlanOptions, Session, planned
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..cluster import Cluster
     from ..plans.plan import Plan
 
@@ -60,6 +57,13 @@ def _flag_options(command: Command) -> Command:
         how: dict[str, Any] = {"is_flag": True} if is_default else {"multiple": True, "metavar": "NAME"}
         command = click.option(f"--{flag.replace('_', '-')}", flag, help=described, **how)(command)
     return command
+
+
+OUTPUTS = ("text", "table")
+
+
+def _is_table(ctx: click.Context, option: click.Parameter, output: str | None) -> bool:
+    return output == "table"
 
 
 @click.command("kafka-configs", cls=Verb)
@@ -89,8 +93,15 @@ def _flag_options(command: Command) -> Command:
     help="Set the configs in a properties file; the plan stores references to its secrets.",
 )
 @click.option("--delete-config", multiple=True, metavar="K,K", help="Remove configs.")
+@click.option(
+    "--output",
+    "is_table",
+    type=click.Choice(OUTPUTS),
+    callback=_is_table,
+    help="Kafka's own lines, or KIP-248's table.",
+)
 @kafka_tool.kafka_tool
-def kafka_configs(session: Session, output: str, plan_options: PlanOptions, **params: Any) -> Any:
+def kafka_configs(session: Session, is_table: bool, plan_options: PlanOptions, **params: Any) -> Any:
     """kafka-configs.sh of Kafka 4.4: its arguments and output, with changes that are planned, journalled and verified.
 
     \b
@@ -105,11 +116,11 @@ def kafka_configs(session: Session, output: str, plan_options: PlanOptions, **pa
     chosen = entities(arguments)
     _refuse_addresses(chosen)
     if arguments.describe:
-        return _entities_shown(session.cluster, chosen, output, is_all=arguments.all)
+        return _entities_shown(session.cluster, chosen, is_table, is_all=arguments.all)
     changes, removes_registrations = without_registrations(arguments.changes)
     if removes_registrations and chosen[-1][0] in ("users", "clients"):
-        return _registrations_removed(session, replace(arguments, changes=changes), chosen, output, plan_options)
-    return _carried_out(session, arguments, chosen, output, plan_options)
+        return _registrations_removed(session, replace(arguments, changes=changes), chosen, is_table, plan_options)
+    return _carried_out(session, arguments, chosen, is_table, plan_options)
 
 
 def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
@@ -124,7 +135,7 @@ def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
 
 
 def _carried_out(
-    session: Session, arguments: Arguments, chosen: Sequence[NamedType], output: str, plan_options: PlanOptions
+    session: Session, arguments: Arguments, chosen: Sequence[NamedType], is_table: bool, plan_options: PlanOptions
 ) -> Any:
     from ..plans.plan import dangers_of
 
@@ -134,14 +145,12 @@ def _carried_out(
         judged = session.cluster.plans.guard(plan, session.with_policies(plan_options.apply_options).policy)
         if judged is None or not judged.dangers(plan):  # a danger by a rule of a policy is confirmed here, too
             plan, plan_options = _let_through(session, plan, plan_options)
-    outcomes = kafka_tool.carry_out(session, plan, plan_options, output)
+    outcomes = kafka_tool.carry_out(session, plan, plan_options)
     if not plan_options.apply:
         return outcomes
-    if output == TEXT:
-        return kafka_tool.lines(configs_lines.completed(chosen))
-    if output == TABLE:
-        return _entities_shown(session.cluster, chosen, TABLE, is_all=True)
-    return kafka_tool.shown(outcomes.to_arrow(), output)
+    if is_table:
+        return _entities_shown(session.cluster, chosen, is_table, is_all=True)
+    return kafka_tool.lines(configs_lines.completed(chosen))
 
 
 _UNCONFIRMED = "kafka-configs, which asks for no confirmation"
@@ -160,13 +169,13 @@ def _let_through(session: Session, plan: Plan, plan_options: PlanOptions) -> tup
 
 
 def _registrations_removed(
-    session: Session, arguments: Arguments, chosen: Sequence[NamedType], output: str, plan_options: PlanOptions
+    session: Session, arguments: Arguments, chosen: Sequence[NamedType], is_table: bool, plan_options: PlanOptions
 ) -> Any:
     """The answer to the other changes, after which the registrations of users' clients are removed (KIP-649).
 
     Those of clients that are alive come back.
     """
-    others = _carried_out(session, arguments, chosen, output, plan_options) if arguments.changes else None
+    others = _carried_out(session, arguments, chosen, is_table, plan_options) if arguments.changes else None
     if plan_options.apply:
         session.cluster.client_configs.forget(*client_names(Entity.of(quota_entity(chosen))))
     if not plan_options.apply:
@@ -204,22 +213,19 @@ def _edits(chosen: Sequence[NamedType], requested: Wishes, allow_unknown: Collec
     return user_edits_of(Entity.of(quota_entity(chosen)), requested, allow_unknown)
 
 
-def _entities_shown(cluster: Cluster, chosen: Sequence[NamedType], output: str, *, is_all: bool) -> Any:
+def _entities_shown(cluster: Cluster, chosen: Sequence[NamedType], is_table: bool, *, is_all: bool) -> Any:
     entity_type, names = chosen[0]
     if entity_type in CONFIG_TYPES:
-        return _described_configs(cluster, entity_type, names, output, is_all=is_all)
-    return _described_quotas(cluster, chosen, output)
+        return _described_configs(cluster, entity_type, names, is_table, is_all=is_all)
+    return _described_quotas(cluster, chosen, is_table)
 
 
-def _described_configs(cluster: Cluster, entity_type: str, names: Sequence[str], output: str, *, is_all: bool) -> Any:
-    from ..frames import schemas
-
+def _described_configs(
+    cluster: Cluster, entity_type: str, names: Sequence[str], is_table: bool, *, is_all: bool
+) -> Any:
     there, absent = _present_and_absent(cluster, entity_type, names, is_all=is_all)
     rows = _configs_of(cluster, entity_type, there, is_all=is_all)
-    if output in (TEXT, TABLE):
-        return kafka_tool.lines(_config_lines(entity_type, absent, rows, output, is_all=is_all))
-    table = schemas.table(schemas.CONFIGS, [dict(row) for mine in rows.values() for row in mine])
-    return kafka_tool.shown(table, output)
+    return kafka_tool.lines(_config_lines(entity_type, absent, rows, is_table, is_all=is_all))
 
 
 def _present_and_absent(
@@ -270,39 +276,24 @@ def _config_lines(
     entity_type: str,
     absent: Sequence[str],
     rows: Mapping[str, Sequence[configs_lines.Row]],
-    output: str,
+    is_table: bool,
     *,
     is_all: bool,
 ) -> Iterator[str]:
     yield from (configs_lines.missing(entity_type, name) for name in absent)
     for name, mine in rows.items():
-        if output == TABLE:
+        if is_table:
             yield from configs_lines.organised_configs(entity_type, name, mine)
         else:
             yield from configs_lines.config_lines(entity_type, name, mine, is_all=is_all)
 
 
-def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str) -> Any:
+def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], is_table: bool) -> Any:
     """The quotas of entities of exactly these types; of users their dynamic configs, and alone their credentials."""
-    if output not in (TEXT, TABLE) and any(entity_type == "users" for entity_type, _ in chosen):
-        return kafka_tool.shown(_user_configs(cluster, chosen), output)
     table = cluster.quotas.describe(entity=quota_entity(chosen), strict=True).to_arrow()
-    if output not in (TEXT, TABLE):
-        return kafka_tool.shown(table, output)
-    lines = configs_lines.quota_lines if output == TEXT else configs_lines.organised_quotas
+    lines = configs_lines.organised_quotas if is_table else configs_lines.quota_lines
     credentials = configs_lines.scram_lines(_credentials(cluster, chosen))
     return kafka_tool.lines([*lines(table.to_pylist()), *_client_lines(cluster, chosen), *credentials])
-
-
-def _user_configs(cluster: Cluster, chosen: Sequence[NamedType]) -> pa.Table:
-    """USER_CONFIGS of entities of exactly these types, and what of them cannot be read."""
-    import pyarrow as pa
-
-    named = {entity_type: [name or DEFAULT for name in names] or ANY for entity_type, names in chosen}
-    table = cluster.configs.of_users(named["users"], named.get("clients")).to_arrow()
-    rows = enumerate(zip(table["resource"].to_pylist(), table["error"].to_pylist(), strict=True))
-    own = [n for n, (text, error) in rows if error is not None or len(Entity.parse(text).parts) == len(chosen)]
-    return table.take(pa.array(own, pa.int64()))
 
 
 def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str]:

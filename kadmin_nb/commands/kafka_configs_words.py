@@ -130,21 +130,15 @@ def _refuse_names(entity_type: str, names: Sequence[str], arguments: Arguments) 
     ids = [name for name in names if name and entity_type in ("brokers", "broker-loggers")]
     if wrong := [name for name in ids if not (name.isascii() and name.isdigit())]:
         raise UsageError(f"The entity name for {entity_type} must be a valid integer broker id, but it is: {wrong[0]}")
-    (_refuse_to_describe if arguments.describe else _refuse_to_alter)(entity_type, names)
+    _refuse_absent_name(entity_type, names, arguments)
 
 
-def _refuse_to_describe(entity_type: str, names: Sequence[str]) -> None:
+def _refuse_absent_name(entity_type: str, names: Sequence[str], arguments: Arguments) -> None:
+    action = "describe" if arguments.describe else "alter"
     if "" in names and entity_type not in WITH_DEFAULT:
-        raise UsageError(f"--entity-default must not be specified with --describe of {entity_type}")
-    if entity_type == "broker-loggers" and not names:
-        raise UsageError("An entity name must be specified with --describe of broker-loggers")
-
-
-def _refuse_to_alter(entity_type: str, names: Sequence[str]) -> None:
-    if "" in names and entity_type not in WITH_DEFAULT:
-        raise UsageError(f"An entity name must be specified with --alter of {entity_type}")
-    if not names:
-        raise UsageError("An entity name must be specified for every entity type")
+        raise UsageError(f"--entity-default must not be specified with --{action} of {entity_type}")
+    if not names and (arguments.alter or entity_type == "broker-loggers"):
+        raise UsageError(f"An entity name must be specified with --{action} of {entity_type}")
 
 
 def names_of_type(chosen: Sequence[NamedType], entity_type: str) -> Iterator[str]:

@@ -13,19 +13,14 @@ import click
 from ..errors import Interrupted, Invalid, KadminError, UsageError
 from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
-from .answer_formats import as_csv, as_json, as_lines
+from .answer_formats import as_lines
 from .click_glue import HelpAsked
 from .options import Command, allow_unknown, cluster, negated, pair, reason, taken, with_session
 from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..plans.formats import PlanText
     from ..plans.plan import Plan
-
-TEXT, TABLE, JSON, CSV = "text", "table", "json", "csv"
-OUTPUTS = (TEXT, TABLE, JSON, CSV)
 
 
 def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> None:
@@ -40,18 +35,9 @@ NOT_KAFKAS = "Kafka's own tool has no such option."
 
 
 def kafka_tool(command: Command) -> Command:
-    """The shared options, for a command that takes the session, and the form of the answer and PlanOptions by name.
-
-    Kafka's own tools do not have the latter two.
-    """
+    """The shared options, for a command that takes the session, and PlanOptions by name."""
 
     @cluster
-    @click.option(
-        "--output",
-        type=click.Choice(OUTPUTS),
-        default=TEXT,
-        help="Kafka's own output, or the table, JSON or CSV of KIP-248.",
-    )
     @click.option(
         "--dry-run",
         "apply",
@@ -135,32 +121,19 @@ _NEXT_PROPERTY = re.compile(r""",(?=[\w.-]+=)(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")
 """A comma before `name=`, and not within quotation marks, where JAAS has its own."""
 
 
-def carry_out(session: Session, plan: Plan, plan_options: PlanOptions, output: str = TEXT) -> Any:
+def carry_out(session: Session, plan: Plan, plan_options: PlanOptions) -> Any:
     """The outcomes of a plan, every one of them good; of a dry run the plan itself.
 
     Raises
     ------
     KadminError
-        Whatever refuses a plan, or fails a row of it, with the outcomes as JSON or CSV where that is asked for.
+        Whatever refuses a plan, or fails a row of it.
     """
     try:
         return session.save_or_apply(plan, plan_options).raise_for_errors()
     except (KadminError, Interrupted) as exc:
-        if exc.outcomes is None:
-            raise
-        if output in (JSON, CSV):
-            exc.outcomes = shown(exc.outcomes.to_arrow(), output)
-        else:
-            exc.rows, exc.outcomes = exc.outcomes, None  # a script reads lines on standard output
+        exc.rows, exc.outcomes = exc.outcomes, None  # a script reads lines on standard output
         raise
-
-
-def shown(table: pa.Table, output: str) -> Any:
-    """Rows as JSON, as CSV, or as the terminal shows them."""
-    from ..frames.answer import Answer
-
-    answer = Answer(table)
-    return as_json(answer) if output == JSON else as_csv(answer) if output == CSV else answer
 
 
 def refuse_absent(plan: Plan) -> None:

@@ -135,11 +135,14 @@ class Top(App[None]):
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         """Show the limits of the client in this row."""
         user, client_id, _ = str(event.row_key.value).split("\0")
+        self.run_worker(lambda: self._ladder(user, client_id), thread=True, group="ladder", exclusive=True)
+
+    def _ladder(self, user: str, client_id: str) -> None:
         try:
             lines = printable_lines(repr(self.ladder_of(user, client_id)))
         except KadminError as error:
             lines = "\n".join(error.lines())
-        self.push_screen(Ladder(lines))
+        self.call_from_thread(self.push_screen, Ladder(lines))
 
 
 def _name_of(table: DataTable[Any]) -> Any:

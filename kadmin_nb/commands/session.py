@@ -234,30 +234,15 @@ class Session:
 
     def _reached(self, target: str | None, properties: Mapping[str, str]) -> Cluster:
         from ..cluster import connect
-        from ..profiles import profile_names
 
-        without_any = target is None and not os.environ.get("KADMIN_PROFILE") and not profile_names()
         try:
             return connect(target, properties=properties)
-        except UsageError as exc:
-            if without_any:
-                exc.hint = f"{self._a_local_one()} {exc.hint or ''}".strip()
-            raise
         except KadminError as exc:
             if self.is_remembered:
                 exc.hint = (
                     f"{target} is the current cluster; kadmin-nb use TARGET chooses another. {exc.hint or ''}".strip()
                 )
             raise
-
-    def _a_local_one(self) -> str:
-        """The hint for somebody who named no cluster."""
-        from ..local import status
-
-        running = [local.bootstrap for local in status() if local.state == "running" and not local.secure]
-        if not running:
-            return "kadmin-nb local start starts a Kafka on this machine."
-        return f"A local Kafka is running: {self.use_line(running[0])}."
 
 
 def planned(stage: Stage, plan_options: PlanOptions) -> Plan:

@@ -72,8 +72,9 @@ def _implied() -> str:
         return name
     profiles = load_profiles()
     if len(profiles.tables) != 1:
+        local = sentence("{} starts a Kafka on this machine.", Verb("local start", "kn.local.start()"))
         raise UsageError(f"no cluster was named, and $KADMIN_PROFILE is not set: {profiles}",
-                         hint=f"Name a profile, a .properties file or host:port. {_EXAMPLE}")  # fmt: skip
+                         hint=Hint(f"Name a profile, a .properties file or host:port. {_EXAMPLE}", local))  # fmt: skip
     return next(iter(profiles.tables))
 
 

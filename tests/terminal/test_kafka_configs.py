@@ -15,10 +15,7 @@ import kadmin_nb as kn
 from kadmin_nb import paths
 from kadmin_nb.commands import kafka_configs_words as configs_lines
 from kadmin_nb.commands import kafka_tool
-from kadmin_nb.commands.answer_formats import as_csv
 from kadmin_nb.commands.kafka_client_quotas import in_braces
-from kadmin_nb.frames import schemas
-from kadmin_nb.frames.frame_files import csv_text
 from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.outcomes import Outcomes
@@ -297,10 +294,6 @@ def test_a_name_is_exact_in_a_pipe_and_escaped_on_a_screen(name):
     assert str(text) == f"Quota configs for user-principal '{name}' are k=1.0"
     assert repr(text).isprintable()
     assert all(line.isprintable() for line in configs_lines.organised_quotas([row]))
-    table = schemas.table(schemas.QUOTAS, [row])
-    csv = as_csv(kn.Answer(table))
-    assert str(csv) == csv_text(table).removesuffix("\n")
-    assert [line.isprintable() for line in repr(csv).split("\n")] == [True, True]
 
 
 OF_KIP_649 = ("Dynamic configs for user-principal", "Supported dynamic configs for user-principal")
@@ -509,54 +502,6 @@ def test_credentials_are_made_listed_and_deleted_as_kafkas_own_does(kadmin, kafk
     refused = kadmin("kafka-configs", *bare)
     assert (refused.code, refused.out) == (1, "")
     assert "canary" not in refused.err
-
-
-def test_json_and_csv_have_all_that_is_set_on_a_user(kadmin, kafka, unique, monkeypatch):
-    """We swapped the text for JSON, and the users' credentials and client configs were gone."""
-    monkeypatch.setenv("NEW_PASSWORD", "canary-of-a-credential")
-    user, at = unique("alice"), _at(kafka)
-    app = ["--entity-type", "users", "--entity-name", user, "--entity-type", "clients", "--entity-name", "app"]
-    for whom, configs in (
-        (["--user", user], f"acks=all,producer_byte_rate={AMPLE}"),
-        (["--user", user], "SCRAM-SHA-256=[password=env:NEW_PASSWORD]"),
-        (app, "acks=all"),
-    ):
-        made = kadmin("kafka-configs", *at, "--alter", *whom, "--add-config", configs)
-        assert made.code == 0, made.err
-    expected = {
-        ("quota", "producer_byte_rate", str(AMPLE)),
-        ("client-config", "acks", "-1"),
-        ("scram", "SCRAM-SHA-256", "iterations=4096"),
-    }
-    for whom in (["--user", user], ["--entity-type", "users"]):
-        answer = kadmin("kafka-configs", *at, "--describe", *whom, "--output", "json")
-        assert answer.code == 0, answer.err
-        rows = [row for row in json.loads(answer.out) if row["resource"] == f"user={user}"]
-        assert {(row["kind"], row["key"], row["value"]) for row in rows} == expected
-        csv = kadmin("kafka-configs", *at, "--describe", *whom, "--output", "csv").out
-        assert csv.count(f'"user={user}"') == 3
-    [row] = json.loads(kadmin("kafka-configs", *at, "--describe", *app, "--output", "json").out)
-    assert (row["resource"], row["key"]) == (f"user={user} client-id=app", "acks")
-
-
-@pytest.mark.parametrize("output", ["json", "csv"])
-@pytest.mark.parametrize(
-    "whom",
-    [
-        "--entity-type users --entity-name {}",
-        "--user {} --client x",
-        "--client {}",
-        "--ip 192.0.2.9",
-        "--client-metrics {}",
-    ],
-)
-def test_nothing_to_show_is_an_empty_answer(kadmin, kafka, unique, whom, output):
-    """A user without quotas was a stack trace: *Filter argument must be boolean type*."""
-    answer = kadmin(
-        "kafka-configs", *_at(kafka), "--describe", *whom.format(unique("nobody")).split(), "--output", output
-    )
-    assert (answer.code, answer.err) == (0, "")
-    assert answer.out == "[]\n" if output == "json" else answer.out.startswith('"') and answer.out.count("\n") == 1
 
 
 def test_several_properties_stand_behind_one_option():

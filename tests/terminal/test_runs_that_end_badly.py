@@ -13,7 +13,6 @@ import kadmin_nb as kn
 from kadmin_nb.admin.ports import UNSIGNED
 from kadmin_nb.plans import sending
 from kadmin_nb.plans.journal.store import journals
-from tests.lost_journals import lose_each_journal
 
 pytestmark = pytest.mark.broker
 
@@ -98,14 +97,3 @@ def test_where_the_file_cannot_be_written_either_both_are_told(live, plan, endin
         "PartlyFailed",
         "Hint",
     ]
-
-
-@pytest.mark.parametrize(("output", "rows"), [("json", lambda text: len(json.loads(text))), ("csv", lambda text: 1)])
-def test_the_drop_in_tool_prints_the_rows_in_its_form_too(output, rows, kadmin, kafka, unique, monkeypatch):
-    """kafka-configs --output json printed nothing where the journal was lost: the rows were a table on stderr."""
-    lose_each_journal(monkeypatch)
-    alter = ("--alter", "--user", unique("user"), "--add-config", "producer_byte_rate=5000000", "--output", output)
-    answer = kadmin("kafka-configs", "--bootstrap-server", kafka.bootstrap, *alter)
-    assert (answer.code, rows(answer.out)) == (1, 1)
-    assert ("verified" in answer.out, "verified" in answer.err) == (True, False)
-    assert "can be neither resumed nor rolled back" in answer.err
