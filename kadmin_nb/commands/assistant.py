@@ -154,7 +154,7 @@ class Tool:
 TOOLS = {tool.name: tool for tool in [
     Tool("quota describe", "QUOTAS", "words keys strict"),
     Tool("quota resolve", "EFFECTIVE EFFECTIVE_IP", "words keys pairs overridden assume_default"),
-    Tool("quota why", "WHY", "words! keys usage history to all"),
+    Tool("quota why", "WHY", "words! keys usage to all"),
     Tool("quota near", "NEAR", "sources! broker tz every keys percent history assume_default"),
     Tool("quota tree", "TREE", "words"),
     Tool("quota usage", "USAGE UTILISATION PAIRS", "sources! broker tz every utilisation clients assume_default"),

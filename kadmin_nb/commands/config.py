@@ -11,7 +11,6 @@ import click
 
 from ..advice import FINDINGS
 from ..errors import UsageError
-from ..frames.views import counted_nouns
 from ..model.changes import Edit
 from ..model.client_configs import CLIENT_KEYS
 from ..model.grammar import format_word
@@ -223,6 +222,8 @@ def forget(session: Session, words: tuple[str, ...]) -> Any:
 
     They are those of a user, or of one of its client-ids. Clients that are alive register again.
     """
+    from ..frames.views import counted_nouns
+
     chosen = read_selectors(words, _CLIENT_WORDS)
     one = {name: values[0] if len(values) == 1 else values for name, values in chosen.items()}
     count = session.cluster.client_configs.forget(**{"user": None, **one})

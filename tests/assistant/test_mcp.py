@@ -279,7 +279,7 @@ def test_each_argument_that_may_be_a_file_is_looked_up_in_the_folder():
         if isinstance(param.type, FrameName) or param.metavar in files or argument in ("which", "sides", "file")
     }
     assert as_files == {
-        ("quota_resolve", "pairs"), ("quota_why", "usage"), ("quota_why", "history"), ("quota_near", "sources"),
+        ("quota_resolve", "pairs"), ("quota_why", "usage"), ("quota_near", "sources"),
         ("quota_near", "history"), ("quota_usage", "sources"), ("quota_audit", "clients"),
         ("history_changes", "where"), ("history_as_of", "where"), ("diff", "sides"), ("plan_show", "which"),
         ("plan_show", "usage"), ("plan_show", "impact"), ("plan_log", "which"), ("plan", "file"),

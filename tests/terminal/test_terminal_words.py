@@ -198,11 +198,11 @@ def profiles(tmp_path, monkeypatch):
 def test_use_chooses_for_the_lines_that_follow(kadmin):
     """`use` did nothing that the next command knew of, but for who typed eval around it."""
     assert kadmin("use", "prod").out == "current cluster: prod\n"
-    assert "127.0.0.1:1: Connect" in kadmin("quota", "describe").err
+    assert "127.0.0.1:1: no connection" in kadmin("quota", "describe").err
     said = kadmin("use", "prd")
     assert "prd is not a file, not a profile" in said.err
     assert "Did you mean prod?" in said.err
-    assert "127.0.0.1:1: Connect" in kadmin("quota", "describe").err
+    assert "127.0.0.1:1: no connection" in kadmin("quota", "describe").err
 
 
 @pytest.mark.slow
