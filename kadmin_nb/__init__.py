@@ -11,7 +11,6 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from . import errors as errors
-from .errors import Conflict as Conflict
 from .errors import Invalid as Invalid
 from .errors import KadminError as KadminError
 from .errors import NotAuthorized as NotAuthorized

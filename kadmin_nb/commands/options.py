@@ -20,6 +20,7 @@ from ..model.quota_keys import find
 from ..plans import VERIFY_TIMEOUT, WAIT_LEASE
 from ..plans.apply_options import ApplyOptions
 from ..plans.change_words import choices, read_words
+from ..secrets import mentions_secret
 from .answer_formats import PRINT_FORMATS, in_print_format
 from .click_glue import FRAME, CommaSeparated, Objects, Offers, SharedOption
 from .completions import profiles
@@ -59,6 +60,10 @@ def read_selectors(
     `type_of` reads the names of further types: `entity:team`.
     """
     chosen: dict[str, tuple[Choice, ...]] = {}
+    words = list(words)
+    bare = next((word for word in words if "=" not in word and find(word) is None), None)
+    if bare and not any(map(mentions_secret, words)):
+        raise without_sign(bare, format_word(types[0], bare))
     for word in read_words(words):
         kind = word.name.replace("-", "_") if word.name in types else type_of(word.name)
         if kind is None:

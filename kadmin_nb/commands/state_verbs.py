@@ -93,10 +93,10 @@ def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str |
 @history.command()
 @options.reading
 @_detailed
-@_where
+@click.argument("where", metavar="WHERE", required=False)
 @click.argument("times", nargs=-1, metavar="[SINCE] [UNTIL]")
 @_whose
-def changes(session: Session, where: str, times: tuple[str, ...], cluster_id: str | None) -> Any:
+def changes(session: Session, where: str | None, times: tuple[str, ...], cluster_id: str | None) -> Any:
     """List the changes between snapshots, each with its plan.
 
     From SINCE (default: the first snapshot) to UNTIL (default: now).
@@ -105,7 +105,7 @@ def changes(session: Session, where: str, times: tuple[str, ...], cluster_id: st
         raise UsageError("changes takes SINCE and UNTIL", hint="A TIME of two words needs quotes.")
     since, until = (*times, None, None)[:2]
     with session.at_work("reading the history"):
-        return _at(where).changes((since, until), cluster_id)
+        return _recorded_at(where).changes((since, until), cluster_id)
 
 
 def history_at(where: str | None) -> History | None:

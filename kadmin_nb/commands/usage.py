@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,11 +84,9 @@ class UsageSource:
         if self.between and not self.url:
             raise UsageError("--between is for a Prometheus", hint="A log and a frame are read whole.")
         if self.frames and (self.every or self.broker):
-            option = "--every" if self.every else "--broker"
-            raise UsageError(f"{option} is for a request log or a Prometheus", hint="A frame has its own.")
+            raise UsageError("--every and --broker are for a request log or a Prometheus", hint="A frame has its own.")
         if self.paths and len(self.broker) != 1:
-            problem = "--broker is required" if not self.broker else "a request log takes one --broker"
-            raise UsageError(problem, hint=_BROKER_HINT)
+            raise UsageError("one --broker is required", hint=_BROKER_HINT)
 
     def read(self, session: Session) -> Usage:
         """USAGE, in its engine."""
@@ -127,21 +124,19 @@ class UsageSource:
 
         token = read_reference(self.token, Path.cwd()) if self.token else None
         first, last = map(moment, self.between or LAST_HOUR)
-        between_samples = timedelta(seconds=SAMPLING) if self.every is None else length_of_time(self.every)
-        if between_samples is None:
+        length = length_of_time(self.every or f"{SAMPLING}s")
+        if length is None:
             raise UsageError(f"{self.every} is not the time between samples", hint="For example --every 30s.")
-        step = between_samples.total_seconds()
+        step = length.total_seconds()
         return prometheus(str(self.url), first, last, step=step, token=token, **self._labels())
 
     def _labels(self) -> dict[str, Any]:
         """The label that names the broker, and the brokers that its values mean, out of `LABEL` and `VALUE=ID`."""
-        labels = [text for text in self.broker if "=" not in text]
-        if len(labels) > 1:
-            raise UsageError(f"{' and '.join(labels)} are two labels of the broker", hint="Name one.")
-        named = [text.rpartition("=") for text in self.broker if "=" in text]
-        if wrong := ["".join(parts) for parts in named if not parts[0] or not parts[2].isdecimal()]:
-            raise UsageError(f"{wrong[0]} is not VALUE=ID", hint="For example --broker kafka-a:9404=3.")
-        brokers = {value: int(broker) for value, _, broker in named}
+        named = [text.rpartition("=") for text in self.broker]
+        labels = [text for _, sign, text in named if not sign]
+        brokers = {value: int(broker) for value, sign, broker in named if sign and value and broker.isdecimal()}
+        if len(labels) > 1 or len(labels) + len(brokers) < len(named):
+            raise UsageError("--broker is one label, or VALUE=ID", hint="For example --broker kafka-a:9404=3.")
         return {"brokers": brokers, **({"broker": labels[0]} if labels else {})}
 
 

@@ -174,7 +174,7 @@ def test_one_conflict_leaves_all_client_configs_as_they_were(cluster, alice):
     other = cluster.new_stage()
     other.set_client_config("acks", "1", user=alice, client_id="b")
     applied(other.plan("meanwhile"))
-    with pytest.raises(kn.Conflict):
+    with pytest.raises(kn.errors.Conflict):
         plan.apply()
     assert stored(cluster, alice) == [("b", "acks", "1")]
 

@@ -130,7 +130,7 @@ def test_what_moved_since_the_plan_is_a_conflict_and_nothing_is_sent(cluster, un
     other.set_quota("producer_byte_rate", 9900, user=user)
     other.plan().apply().raise_for_errors()
     tells.clear()
-    with pytest.raises(kn.Conflict) as moved:
+    with pytest.raises(kn.errors.Conflict) as moved:
         plan.apply()
     assert str(moved.value) == (f"user={user} producer_byte_rate changed since the plan: not set → 9.9 kB/s")
     assert tells == []
@@ -147,7 +147,7 @@ def test_a_list_that_grew_since_the_plan_is_a_conflict(cluster, topic, tells):
     other.set_config("cleanup.policy", "compact", topic=topic)
     other.plan().apply().raise_for_errors()
     tells.clear()
-    with pytest.raises(kn.Conflict, match="not set → compact"):
+    with pytest.raises(kn.errors.Conflict, match="not set → compact"):
         plan.apply()
     assert tells == []
 

@@ -173,7 +173,7 @@ def test_a_plan_that_is_stale_is_refused(held, edits, data):
     before = state(kafka)
     try:
         applied(kafka, plan, Pages(), 5000)
-    except kn.Conflict as conflict:
+    except kn.errors.Conflict as conflict:
         [row] = conflict.rows.to_arrow().to_pylist()
         assert (row["row"], row["old"], row["now"], row["wanted"]) == (moved.row, moved.old, "77", moved.after)
     else:

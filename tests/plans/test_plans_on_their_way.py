@@ -81,5 +81,5 @@ def test_what_was_sent_after_the_plan_was_made_is_a_change_since(busy: Busy) -> 
     """My other notebook had set the limit in between, and the conflict named neither the value of before nor of now."""
     second = busy.plan(3000)
     busy.plan(2000).apply().raise_for_errors()
-    with pytest.raises(kn.Conflict, match=r"and 39 more of 40 rows changed since the plan: 1 kB/s → 2 kB/s"):
+    with pytest.raises(kn.errors.Conflict, match=r"and 39 more of 40 rows changed since the plan: 1 kB/s → 2 kB/s"):
         second.apply()

@@ -94,7 +94,7 @@ def test_what_was_reviewed_is_applied_and_verified_and_a_second_run_does_nothing
             {"cluster_id": "another"}, kn.errors.WrongCluster, "meant for cluster another", marks=pytest.mark.long
         ),
         pytest.param({"limit": 0}, kn.PlanRefused, "the limit is 0", marks=pytest.mark.long),
-        ({"changes_id": "000000"}, kn.Conflict, "but 000000 were reviewed"),
+        ({"changes_id": "000000"}, kn.errors.Conflict, "but 000000 were reviewed"),
         pytest.param({"cluster": "127.0.0.1:1"}, kn.errors.ConnectionFailed, "127.0.0.1:1", marks=pytest.mark.long),
     ],
     ids=["grammar", "cluster", "limit", "review", "connection"],

@@ -76,7 +76,11 @@ def test_a_name_is_only_ever_a_name(kafka: LocalKafka, unique: Unique, folder: P
             "no such file: none.parquet",
         ),
         ({"user": "x", "producer_byte_rate": "5MB/s", "clients": "p.csv"}, kn.UsageError, "no column client_id"),
-        ({"user": "x", "producer_byte_rate": "5MB/s", "changes_id": "000000"}, kn.Conflict, "but 000000 were reviewed"),
+        (
+            {"user": "x", "producer_byte_rate": "5MB/s", "changes_id": "000000"},
+            kn.errors.Conflict,
+            "but 000000 were reviewed",
+        ),
     ],
     ids=["nobody", "nothing", "unit", "no file", "no clients", "review"],
 )

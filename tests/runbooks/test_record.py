@@ -75,7 +75,7 @@ def carried_out(place: Path, answer: Outcome | Exception) -> tuple[str, bool | N
         (Outcome(CHANGE, UNCHANGED), "nothing to do", False),
         (Outcome(CHANGE, UNKNOWN, "REQUEST_TIMED_OUT"), "failed", True),
         (Outcome(CHANGE, FAILED, "POLICY_VIOLATION", "no"), "failed", False),
-        (kn.Conflict("moved"), "failed", False),
+        (kn.errors.Conflict("moved"), "failed", False),
         (kn.errors.TimedOut("no answer"), "failed", None),
     ],
     ids=["verified", "unchanged", "unknown", "failed", "refused", "timed out"],
@@ -163,7 +163,7 @@ def test_the_gate_holds_the_limit_and_the_review() -> None:
     kn.runbooks.gate(PLAN, limit=1, changes_id=PLAN.changes_id[:8])
     with pytest.raises(kn.PlanRefused, match="has 1 changes, the limit is 0"):
         kn.runbooks.gate(PLAN, limit=0)
-    with pytest.raises(kn.Conflict, match="but 000000 were reviewed"):
+    with pytest.raises(kn.errors.Conflict, match="but 000000 were reviewed"):
         kn.runbooks.gate(PLAN, limit=1, changes_id="000000")
 
 

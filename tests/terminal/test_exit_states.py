@@ -66,7 +66,7 @@ def test_the_exit_state_of_an_answer(value, plain, detailed):
     ("error", "state"),
     [
         (kn.UsageError("x"), ExitState.WRONG_USAGE),
-        (kn.Conflict("x"), ExitState.REFUSED),
+        (kn.errors.Conflict("x"), ExitState.REFUSED),
         (kn.errors.Locked("x"), ExitState.TRY_AGAIN),
         (kn.errors.NeedsLook("x"), ExitState.DIFFERENCES),
         (kn.Invalid("x"), ExitState.FAILED),

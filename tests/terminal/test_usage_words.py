@@ -107,9 +107,9 @@ def test_the_broker_of_an_instance_can_be_said_in_a_terminal(kadmin, monkeypatch
     assert "names no broker: 'kafka-a:9404'" in refused.err
     assert "Say whose it is, for example --broker kafka-a:9404=1." in refused.err
     assert [(row["broker"], row["user"], row["value"]) for row in json.loads(said.out)] == [(1, "alice", 250_000.0)]
-    assert "instance and pod are two labels" in kadmin(*asked, "--broker", "pod").err
-    assert "kafka-a=b is not VALUE=ID" in kadmin(*asked, "--broker", "kafka-a=b").err
-    assert "a request log takes one --broker" in kadmin(*LOG, "--broker", "2").err
+    assert "--broker is one label, or VALUE=ID" in kadmin(*asked, "--broker", "pod").err
+    assert "--broker is one label, or VALUE=ID" in kadmin(*asked, "--broker", "kafka-a=b").err
+    assert "one --broker is required" in kadmin(*LOG, "--broker", "2").err
 
 
 @pytest.mark.spark
@@ -240,18 +240,18 @@ def test_a_large_log_goes_to_spark(kadmin, used, monkeypatch):
 
 SLIPS = {
     "quota usage": "a source of usage is required",
-    "quota usage logs": "--broker is required",
+    "quota usage logs": "one --broker is required",
     "quota usage http://prometheus:9090 http://other:9090": "one source",
     "quota usage x.csv --between 1h now": "--between is for a Prometheus",
     "quota usage x/y z.csv --broker 1": "one source",
-    "quota usage z.csv --every 5m": "--every is for a request log or a Prometheus",
-    "quota usage z.csv --broker 1": "--broker is for a request log or a Prometheus",
+    "quota usage z.csv --every 5m": "--every and --broker are for a request log or a Prometheus",
+    "quota usage z.csv --broker 1": "--every and --broker are for a request log or a Prometheus",
     "quota usage z.csv --utilisation --clients": "--utilisation and --clients cannot be combined",
     "quota usage x/y --utilization": "--utilisation",
     "usage logs": "kadmin-nb quota usage",
     "quota resolve --pairs p --engine flink": "flink",
     "quota usage x/y --broker 1 --engine flink": "flink",
-    "quota top z.csv --every 5m": "--every is for a request log",
+    "quota top z.csv --every 5m": "--every and --broker are for a request log",
 }
 
 
