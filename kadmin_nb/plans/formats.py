@@ -21,7 +21,7 @@ from ..model.grammar import DEFAULT, format_word
 from ..model.resources import WORDS
 from ..secrets import is_secret_name
 from .kinds import by_kind, kind_of
-from .kinds.change_kind import ChangeKind, ToolWords
+from .kinds.change_kind import ToolWords
 from .sending import grouped, waves
 
 
@@ -123,12 +123,10 @@ def as_cell(subject: Subject) -> PlanText:
 
 
 def _where(changes: Sequence[Change]) -> str:
-    groups = by_kind(changes)
-    magic = next(iter(groups)).magic if len(groups) == 1 else ChangeKind.magic
-    strange = (key for kind, mine in groups.items() for key in kind.unknown_keys(mine) if _KEY.fullmatch(key))
+    strange = (key for kind, mine in by_kind(changes).items() for key in kind.unknown_keys(mine) if _KEY.fullmatch(key))
     again = " --again" * any(change.is_again for change in changes)
     options = "".join(f" --allow-unknown {key}" for key in strange) + again
-    return f"below {magic}{options}, or for kadmin-nb plan -f FILE{options}"
+    return f"below %%kadmin{options}, or for kadmin-nb plan -f FILE{options}"
 
 
 def _cell_line(change: Change) -> str:
@@ -268,7 +266,7 @@ class PrintFormats(Tabular):
         return self._subject()
 
     def to_cell(self) -> PlanText:
-        """The lines below `%%kquota`, `%%kconfig` or `%%kadmin`, and of the file that `plan -f` reads."""
+        """The lines below `%%kadmin`, and of the file that `plan -f` reads."""
         return as_cell(self._subject())
 
     def to_kafka_configs(self, bootstrap: str | None = None, command_config: str | None = None) -> PlanText:

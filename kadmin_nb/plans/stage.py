@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -181,12 +181,6 @@ class Stage(PrintFormats):
     def __init__(self, planner: Planner, existing: Existing | None = None) -> None:
         self._planner, self._existing = planner, existing
         self._edits = StagedEdits()
-
-    def __reduce__(self) -> NoReturn:
-        raise UsageError(
-            "a stage belongs to its cluster and cannot be copied or pickled",
-            hint="stage.plan() is a plan, which can; stage.to_cell() has its lines.",
-        )
 
     def set_quota(
         self,

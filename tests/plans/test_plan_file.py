@@ -171,14 +171,6 @@ def test_a_plan_is_copied_as_a_value(copied, double):
     assert plan.apply().ok
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_stage_says_why_it_cannot_be_copied(copied, double):
-    """deepcopy of a stage said: cannot pickle '_thread.lock' object."""
-    with pytest.raises(kn.UsageError, match="a stage belongs to its cluster and cannot be copied") as caught:
-        copied(double.new_stage())
-    assert "stage.plan()" in caught.value.hint
-
-
 def test_an_id_is_of_the_text_that_every_version_has_written():
     """A name with an umlaut, and the plan that my colleague had approved had another id on my newer version."""
     for value in [*map(chr, range(0x250)), "🦆", "\ud800", "\u2028", None, True, 2**70]:

@@ -107,23 +107,19 @@ def test_any_name_and_value_survive_a_cell(name, value):
     assert [meant(e) for e in change_lines.edits(stage.to_cell())] == wishes(stage)
 
 
-@pytest.mark.parametrize("kind", ["quota", "config", None])
-def test_a_cell_says_where_it_belongs(stage, kind):
+def test_a_cell_says_where_it_belongs(stage):
     """The cell was refused by the magic that I pasted it under."""
-    if kind != "config":
-        stage.set_quota(RATE, 5, user="alice")
-    if kind != "quota":
-        stage.reset_config(RETENTION, topic="t")
-    magic = {"quota": "%%kquota", "config": "%%kconfig", None: "%%kadmin"}[kind]
-    assert stage.to_cell().splitlines()[0] == f"# below {magic}, or for kadmin-nb plan -f FILE"
-    assert [meant(e) for e in change_lines.edits(stage.to_cell(), kind=kind)] == wishes(stage)
+    stage.set_quota(RATE, 5, user="alice")
+    stage.reset_config(RETENTION, topic="t")
+    assert stage.to_cell().splitlines()[0] == "# below %%kadmin, or for kadmin-nb plan -f FILE"
+    assert [meant(e) for e in change_lines.edits(stage.to_cell())] == wishes(stage)
 
 
 def test_formats_are_shown_as_they_are(stage):
     """The notebook showed a line full of \\n."""
     stage.set_quota(RATE, "5MB/s", user="alice", client_id=kn.DEFAULT)
     assert repr(stage.to_cell()) == (
-        "# below %%kquota, or for kadmin-nb plan -f FILE\n"
+        "# below %%kadmin, or for kadmin-nb plan -f FILE\n"
         "set producer_byte_rate=5000000 user=alice client-id=<default>\n"
     )
     assert repr(stage.to_kafka_configs("k:9092", "client.properties")).endswith(

@@ -60,9 +60,6 @@ class ChangeKind(ABC):
     columns_beside: ClassVar[Sequence[str]] = ()
     """Columns that such a frame may have."""
 
-    magic: ClassVar[str] = "%%kadmin"
-    """The cell magic that takes its lines alone."""
-
     can_validate: ClassVar[bool] = True
     """True if brokers can be asked without anything being changed."""
 

@@ -25,7 +25,6 @@ class ClientConfigChanges(ChangeKind):
     resources = ClientEntity
     verbs: ClassVar = {op: verb for verb, op in USER_CONFIG_VERBS.items()}
     columns_beside = ("entity", "user", "client_id")
-    magic = "%%kconfig"
     judge = "kadmin_nb"  # no broker knows these keys
     is_atomic = True
     tool_deletes_absent = False

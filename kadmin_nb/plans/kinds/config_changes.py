@@ -35,7 +35,6 @@ class ConfigChanges(ChangeKind):
     words: ClassVar = tuple(WORDS)
     columns = ("resource_type", "resource_name", "key", "value")
     columns_beside = ("is_sensitive", "error", "message")
-    magic = "%%kconfig"
 
     def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
         return config_edits(verb, words)

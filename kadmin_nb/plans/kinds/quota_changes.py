@@ -40,7 +40,6 @@ class QuotaChanges(ChangeKind):
     words: ClassVar = TYPES
     columns = ("key", "value")
     columns_beside = ("entity", "level", "user", "client_id", "ip")
-    magic = "%%kquota"
     tool_deletes_absent = False
 
     def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
