@@ -50,7 +50,10 @@ def _of(one: Any) -> Iterable[str]:
     yield from (str(one), repr(one), f"{one}", repr(getattr(one, "__dict__", None)))
     for name in ("_repr_html_", "to_cell", "to_kafka_configs", "to_markdown", "document", "to_json"):
         if hasattr(type(one), name):
-            yield from (str(text := getattr(one, name)()), repr(text))
+            try:
+                yield from (str(text := getattr(one, name)()), repr(text))
+            except KadminError as refused:  # a stage whose plan is refused has no lines of Kafka's own tool
+                yield from (str(refused), refused.hint or "")
     if hasattr(one, "to_pandas"):
         frame = one.to_pandas()
         yield from (frame.to_csv(), frame.to_json(), frame.to_html(escape=False), repr(one.to_arrow().to_pylist()))

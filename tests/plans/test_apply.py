@@ -403,7 +403,7 @@ def test_of_many_rows_those_that_are_not_there_are_shown_with_the_ways_on(cluste
     first = outcomes.as_text(NOTEBOOK).splitlines()[2]
     assert first.split()[:2] == ["set", str(plan.changes[64].resource)]
     assert "broker 1" in first
-    assert "64 verified" in outcomes.as_text(NOTEBOOK).splitlines()
+    assert "64 verified, 1 unverified" in outcomes.as_text(NOTEBOOK).splitlines()[0]
     assert outcomes.to_arrow()["row"].to_pylist() == [*range(1, 66)]
     whole = [line.split()[:2] for line in outcomes.as_text(WHOLE).splitlines() if " user=" in line]
     assert whole[0] == ["set", str(plan.changes[0].resource)]

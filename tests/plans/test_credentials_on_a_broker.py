@@ -105,7 +105,7 @@ def test_a_new_password_logs_in_until_it_is_deleted(admin, logs_in, unique, capl
     assert sings(shown(stage, plan, done, gone, back, *log), caplog.text, place) == []
     with pytest.raises(kn.PlanRefused, match="nothing to roll back") as lost:
         admin.rollback(gone)
-    assert "its old value is sensitive and was never seen" in str(lost.value)
+    assert "the old value is sensitive and was never seen" in str(lost.value)
 
 
 def test_the_terminal_sets_both_and_says_it_in_every_format(kadmin, logs_in, unique, place, caplog):
