@@ -155,13 +155,10 @@ class Changes:
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; the outcome of requests that were on their way is unknown") from None
             done = self._with_what_is_left(plan, done)
-            is_lost = journal.is_lost and not done.unwritten
-            outcomes = Outcomes.of(plan.id, plan.cluster_id, done, None if is_lost else journal)
+            outcomes = Outcomes.of(plan.id, plan.cluster_id, done, journal)
         _tell_followers(plan, outcomes)
         if done.unwritten:
             raise _unwritten(plan, done.unwritten, outcomes)
-        if is_lost:
-            raise _lost(plan, journal.place, outcomes)
         if done.overtaken:
             raise _overtaken(plan, done.overtaken, outcomes)
         if stopped():
@@ -504,12 +501,6 @@ _STAYS = "Changes that were sent stay."
 def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed:
     again = sentence("When the journal can be written again, {} continues.", plan_verb("apply", plan.id))
     return _partly(plan, f"was stopped: {why}", outcomes, why.code, _STAYS, again)
-
-
-def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
-    how = f"its journal {journal} was removed, cut or replaced while the plan was applied"
-    shows = sentence("{} shows what is in force.", Verb("plan verify FILE", "cluster.verify(plan)"))
-    return _partly(plan, f"can be neither resumed nor rolled back: {how}", outcomes, "JOURNAL", _STAYS, shows)
 
 
 def _overtaken(plan: Plan, why: str, outcomes: Outcomes) -> PartlyFailed:

@@ -461,7 +461,7 @@ def test_a_run_that_ended_badly_has_its_rows_where_the_line_asked_for_them(form,
     lose_each_journal(monkeypatch)
     line = f"%kquota set producer_byte_rate=5MB/s user={name('user')} --apply"
     lost = live.refused(f"{line} {form}", kn.PartlyFailed)
-    assert "can be neither resumed nor rolled back" in str(lost)
+    assert "was stopped: the journal" in str(lost)
     if form == "--json":
         assert json.loads(live.displayed[-1]["data"]["text/plain"])[0]["state"] == "verified"
     elif form == "--out rows":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -16,10 +15,8 @@ import kadmin_nb as kn
 from kadmin_nb.admin.ports import Kafka
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import PlanRefused
-from kadmin_nb.plans import sending
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.journal import Journal, read_records, replay
-from kadmin_nb.plans.journal.storage import folder_of
 from kadmin_nb.plans.journal.store import journals
 from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan, with_head
@@ -246,67 +243,3 @@ def test_rows_that_were_sent_are_shown_with_the_way_to_go_on(plan, apply, cluste
         7: (4, f"{title}180 verified on 1 broker", True),
         8: (4, f"{title}180 verified on 1 broker", True),
     }
-
-
-def remove(place: Path) -> None:
-    place.unlink()
-
-
-def remove_folder(place: Path) -> None:
-    shutil.rmtree(place.parents[1])
-
-
-def cut(place: Path) -> None:
-    os.truncate(place, 0)
-
-
-def cut_a_line(place: Path) -> None:
-    os.truncate(place, place.read_bytes().rindex(b"\n", 0, -1) + 1)
-
-
-def replace_by_a_copy(place: Path) -> None:
-    shutil.copy(place, copy := place.with_suffix(".copy"))
-    copy.replace(place)
-
-
-@pytest.mark.broker
-@pytest.mark.parametrize("spoil", [remove, remove_folder, cut, cut_a_line, replace_by_a_copy])
-def test_a_journal_that_is_gone_at_the_end_is_told(spoil, plan, apply, monkeypatch, tmp_path):
-    """Somebody tidied up while the plan ran: exit 0, and the name of a journal that was not there."""
-    monkeypatch.setenv("KADMIN_STATE", str(tmp_path / "state"))
-    real, place = sending.Batch.send, tmp_path / "state" / "journal" / plan.cluster_id / f"{plan.id}.jsonl"
-
-    def send(batch, *words, **options):
-        answers = real(batch, *words, **options)
-        spoil(place) if len(sent) == 1 else None
-        sent.append(batch)
-        return answers
-
-    sent = []
-    monkeypatch.setattr(sending.Batch, "send", send)
-    code, out, err = apply(plan)
-    assert (code, out.partition("\n")[0], "journal" in out) == (
-        4,
-        f"plan {plan.id[:8]}: 180 verified on 1 broker",
-        False,
-    )
-    assert err.startswith(
-        f"PartlyFailed: plan {plan.id[:8]} can be neither resumed nor rolled back: its journal {place} was "
-        "removed, cut or replaced while the plan was applied\nHint: Changes that were sent stay. "
-        "kadmin-nb plan verify FILE shows what"
-    )
-
-
-def test_records_that_are_files_are_missed_at_the_end_too(tmp_path):
-    """On a volume each record is a file of its own, and one that was deleted was not missed."""
-    place = tmp_path / "plan.jsonl"
-    folder_of(place).mkdir()
-    with Journal.open(place) as journal:
-        assert not journal.is_lost
-        journal.write("run", run=1)
-        journal.write("end", states={})
-        assert not journal.is_lost
-        (folder_of(place) / "000001.json").unlink()
-        assert journal.is_lost
-        shutil.rmtree(folder_of(place))
-        assert journal.is_lost

@@ -243,7 +243,7 @@ def changed(row: int, **fields: object) -> str:
 
 LONG = "é" * 16_384
 ROWS_THAT_ARE_NONE = {
-    "no word": (1, {"resource": "inf"}, "inf is neither type=value nor key=value"),
+    "no word": (1, {"resource": "inf"}, "inf does not name an entity"),
     "any user": (1, {"resource": "user=<any>"}, "user=<any> names more than one entity"),
     "two types": (1, {"resource": "user=a ip=1.2.3.4"}, "ip cannot be combined with user or client-id"),
     "an open quote": (1, {"resource": "user='a"}, "a quote is never closed, at character 6: '"),

@@ -116,14 +116,6 @@ class Journal:
         """True if it has any record: without one it has no file."""
         return self.head != START
 
-    @property
-    def is_lost(self) -> bool:
-        """True if what was written is lost: the file was removed, cut or replaced."""
-        try:
-            return self.is_written and not self._lines.is_whole()
-        except OSError:
-            return True
-
     def close(self) -> None:
         """Let others open it."""
         self._lines.close()

@@ -109,12 +109,10 @@ class AppendedFile:
         self._refuse_others()
 
     def _refuse_others(self) -> None:
-        if not self.is_locked and not self.is_whole():
+        """Refuse to go on where no lock keeps others out, and the file was removed, cut or written to."""
+        is_whole = _is_at(self.place, self._file) and os.fstat(self._file).st_size == self._size
+        if not self.is_locked and not is_whole:
             raise _in_use(f"has written to {self.place}, or removed it")
-
-    def is_whole(self) -> bool:
-        """True if it has all that it had and all that was added since: it was not removed or cut."""
-        return _is_at(self.place, self._file) and os.fstat(self._file).st_size == self._size
 
     def close(self) -> None:
         """A file in which nothing was written is taken away again, unless it may be another's."""
@@ -136,7 +134,7 @@ class FolderOfRecords:
         self._lock = os.open(self.place / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             self.is_locked = _lock(self._lock, place)
-            self._count, self._size = len(_files(self.place)), _size(self.place)
+            self._count = len(_files(self.place))
         except BaseException:
             os.close(self._lock)
             raise
@@ -151,12 +149,9 @@ class FolderOfRecords:
         except FileExistsError:
             raise _in_use(f"has written to {self.place}") from None
         try:
-            self._size += _write(file, text + END)
+            _write(file, text + END)
         finally:
             os.close(file)
-
-    def is_whole(self) -> bool:
-        return _size(self.place) == self._size
 
     def close(self) -> None:
         os.close(self._lock)
@@ -179,11 +174,6 @@ def _text(raw: bytes) -> str:
 
 def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("[0-9]*.json"))
-
-
-def _size(folder: Path) -> int:
-    """The bytes of all records in a folder; 0 where it is gone."""
-    return sum(file.stat().st_size for file in _files(folder))
 
 
 def _write(file: int, text: str) -> int:
