@@ -12,18 +12,16 @@ import pyarrow as pa
 
 from ..admin.ports import SPECIFIED, Component
 from ..client_configs.kafka import LiveKafka
-from ..errors import Invalid, KadminError, NotAuthorized, Unsupported
+from ..errors import KadminError, NotAuthorized, Unsupported
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Page
 from ..frames.schemas import NOTES, mark, stamped
-from ..hints import did_you_mean
-from ..model.client_configs import CLIENT_KEYS
 from ..model.findings import Row
 from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
 from ..model.levels import LEVEL_NAMES
-from ..model.quota_keys import USER_CLIENT_KEYS, text_of
-from ..model.scram import MECHANISMS, ScramUser
+from ..model.quota_keys import text_of
+from ..model.scram import ScramUser
 from .quotas import Quotas
 
 _NO_CREDENTIAL = "RESOURCE_NOT_FOUND"
@@ -190,12 +188,8 @@ SUPPORTED = "supported"
 BESIDE_QUOTAS = 10.0
 """Seconds for a topic of client configs: what else is set on a user is shown without it."""
 
-_KEYS = (*USER_CLIENT_KEYS, *CLIENT_KEYS, *MECHANISMS)
 
-
-def user_configs(
-    kafka: LiveKafka, user: Any, client_id: Any = None, keys: Collection[str] | None = None, *, only_set: bool = False
-) -> Answer:
+def user_configs(kafka: LiveKafka, user: Any, client_id: Any = None, keys: Collection[str] | None = None) -> Answer:
     """The quotas and client configs of these users, alone and with a client-id; the keys that their clients support;
     and, unless a client-id is asked for, their SCRAM credentials. See `Configs.of_users`.
     """
@@ -209,16 +203,8 @@ def user_configs(
     rows += _client_rows(kafka, named, client_id, notes)
     if client_id is None:
         rows += _credential_rows(kafka, named)
-    known = [*_KEYS, *(row["key"] for row in rows if "key" in row)]  # what is set here may be of a Kafka to come
-    if key := next((key for key in keys or () if key not in known), None):
-        near = did_you_mean(key, known, f"One of {', '.join(_KEYS)}.")
-        raise Invalid(f"users have no key {key}", code="INVALID_CONFIG", hint=near)
-    chosen = []
-    for row in rows:  # what may not be seen is shown whatever is asked for
-        names = [row.get("key"), *(row.get("value", "").split(", ") if row["kind"] == SUPPORTED else ())]
-        is_about = keys is None or "error" in row or any(name in keys for name in names)
-        if is_about and not (only_set and row["kind"] == SUPPORTED):
-            chosen.append(row)
+    # what may not be seen is shown whatever is asked for
+    chosen = [row for row in rows if keys is None or "error" in row or row["key"] in keys]
     answer = Answer(stamped(schemas.table(schemas.USER_CONFIGS, chosen), kafka.id))
     answer.hint = " ".join(notes) or None
     return answer

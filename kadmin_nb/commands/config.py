@@ -70,7 +70,7 @@ def describe(
     For user=… [client-id=…]: its quotas, dynamic client configs, the keys that its clients support, SCRAM credentials.
     """
     if words and all(word.startswith(_OF_USERS) for word in words):
-        return _user_configs(words, session, options.keys_of(keys), only_set)
+        return _user_configs(words, session, options.keys_of(keys))
     chosen = read_selectors(words, RESOURCES)
     answer = session.cluster.configs.describe(
         **chosen, keys=options.keys_of(keys), only_set=only_set, documentation=documentation
@@ -164,13 +164,13 @@ def _edits(verb: str, session: Session, words: tuple[str, ...], plan_options: Pl
     return session.matches(plan_options.every).edits(words, lambda line: change_words.config_edits(verb, line))
 
 
-def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None, only_set: bool) -> Any:
+def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None) -> Any:
     chosen = read_selectors(words, _CLIENT_WORDS)
     if "user" not in chosen:
         raise UsageError(
             "user=… is required: client configs belong to users", hint="For quotas: quota describe client-id=…"
         )
-    return session.cluster.configs.of_users(chosen["user"], chosen.get("client_id"), keys=keys, only_set=only_set)
+    return session.cluster.configs.of_users(chosen["user"], chosen.get("client_id"), keys=keys)
 
 
 @click.group("client-configs", cls=Verbs)

@@ -15,11 +15,11 @@ from ..frames.answer import Findings
 from ..frames.blocks import NOTEBOOK, Page
 from ..hints import Hint, Verb, sentence, short_id
 from ..model.findings import DANGER, FAILED, OK, SKIPPED, UNKNOWN, WARNING, Finding, Row
-from ..model.grammar import format_word
+from ..model.grammar import DEFAULT, format_word
 from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
 from ..resolution.input_columns import CLUSTER
-from .rule_frames import NO_PLAN, OTHER, ClusterFrames, GivenFrames, RuleFrames
+from .rule_frames import NO_PLAN, ClusterFrames, GivenFrames, RuleFrames
 from .rule_functions import Rule
 
 if TYPE_CHECKING:
@@ -139,13 +139,11 @@ def _resource(row: Row) -> str | None:
             return str(Resource(str(row["resource_type"]), str(row.get("resource_name") or "")))
         except KadminError:
             return f"{row['resource_type']}={row.get('resource_name')}"
+    if "bucket_user" in row:  # null is each name that no quota has
+        row = {"user": DEFAULT, "client_id": DEFAULT} | {name: cell for name, cell in row.items() if cell is not None}
     parts = [("user", row.get("user")), ("client-id", row.get("client_id")), ("ip", row.get("ip"))]
-    named = [_part(kind, str(name)) for kind, name in parts if name is not None]
+    named = [format_word(kind, name) for kind, name in parts if name is not None]
     return " ".join(named) or None
-
-
-def _part(kind: str, name: str) -> str:
-    return f"{kind}={OTHER}" if name.startswith(OTHER) else format_word(kind, name)
 
 
 # --- the answer ---

@@ -20,7 +20,7 @@ from ..model.findings import Row
 from ..model.quota_keys import CALLBACK
 from ..model.resources import Source
 from ..resolution.input_columns import CLUSTER
-from ..resolution.kernel import resolve
+from ..resolution.kernel import resolve, resolve_general
 from ..state.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS, SnapshotKind, title_of_part
 from ..state.snapshots import Snapshot
 from .rule_functions import FRAMES
@@ -123,8 +123,9 @@ class ClusterFrames:
 
     def _effective(self) -> pa.Table:
         quotas = self._quotas
-        pairs = self.possible if self.clients is None else self.clients
-        return resolve(quotas, possible_clients(quotas) if pairs is None else pairs)
+        if self.clients is not None:
+            return resolve(quotas, self.clients)
+        return resolve_general(quotas, possible_clients(quotas) if self.possible is None else self.possible)
 
     @property
     def _quotas(self) -> pa.Table:
@@ -243,31 +244,12 @@ def _uncovered(row: Row) -> list[Row]:
 
 # --- the clients that a set of quotas can tell apart, for when nobody says which clients there are ---
 
-# Whether a client is unlimited depends on its names only as far as quotas have them. So these few stand for all: each
-# stored pair; each named user with a client-id that no quota names, and without one; each named client-id of a user
-# that no quota names; and a client of which neither is named. A named user with a client-id that is named elsewhere is
-# left out: it is unlimited only where the last two are.
-
-OTHER = "<any other>"
-"""The name of all that no quota names."""
-
 
 def possible_clients(quotas: pa.Table) -> pa.Table:
-    """PAIRS that represent all clients of these quotas."""
-    users, clients = (pc.unique(quotas[name]).drop_null().to_pylist() for name in ("user", "client_id"))
-    other = _unused({*users, *clients})
-    both = quotas.filter(pc.and_(pc.is_valid(quotas["user"]), pc.is_valid(quotas["client_id"])))
-    pairs = {*zip(both["user"].to_pylist(), both["client_id"].to_pylist(), strict=True)}
-    pairs |= {(user, client) for user in (*users, other) for client in (other, "")}
-    pairs |= {(other, client) for client in clients}
-    rows = sorted(pairs)
-    columns = [pa.array([row[i] for row in rows], pa.string()) for i in (0, 1)]
-    return pa.table(columns, schema=schemas.PAIRS.schema)
-
-
-def _unused(names: set[str]) -> str:
-    """A name that none of them has."""
-    name = OTHER
-    while name in names:
-        name += "'"
-    return name
+    """PAIRS that represent all clients of these quotas, in which null is each name that no quota has: each stored pair,
+    and each named user, and any other, with such a client-id and without one."""
+    pairs = {*zip(quotas["user"].to_pylist(), quotas["client_id"].to_pylist(), strict=True)}
+    pairs |= {(user, client_id) for user in {None, *(user for user, _ in pairs)} for client_id in (None, "")}
+    rows = sorted(pairs, key=lambda pair: [(name is None, name or "") for name in pair])
+    columns = [pa.array([row[place] for row in rows], pa.string()) for place in (0, 1)]
+    return pa.table(columns, ["user", "client_id"])

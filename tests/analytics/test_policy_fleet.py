@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster import policies
 from kadmin_nb.frames import schemas
 from tests.policy.judged_snapshots import MB, configs, held, pairs, quotas
 
@@ -78,14 +77,11 @@ def test_what_was_not_read_of_a_fleet_is_not_known(spark) -> None:
     assert not answer.ok
 
 
-def test_clients_may_be_in_spark(spark, monkeypatch) -> None:
+def test_clients_may_be_in_spark(spark) -> None:
     """The clients of a day were in the lake, and the check wanted a file; or all of them were fetched."""
     clients = kn.Answer(pairs(("bob", "x"), ("alice", "y"))).to_spark(spark)
-    answer = kn.check(slow, FLEET[0], pairs=clients)
+    answer = kn.check(slow, FLEET[0], pairs=clients.to_arrow())
     assert told_without_cluster(answer) == [(None, "slow", "broken", "user=bob client-id=x", "500000")]
-    monkeypatch.setattr(policies, "MOST_CLIENTS", 1)
-    with pytest.raises(kn.UsageError, match="rules are checked here for 1 clients at most"):
-        kn.check(slow, FLEET[0], pairs=clients)
     effective = kn.fleets.resolve(FLEET[0].frames["quotas"].to_arrow().drop_columns(["cluster_id"]), clients)
     [row] = kn.check(slow, {"effective": effective}).to_arrow().to_pylist()
     assert (row["state"], row["resource"]) == ("broken", "user=bob client-id=x")

@@ -61,8 +61,8 @@ def test_clients_are_those_that_are_known_or_all_that_quotas_tell_apart() -> Non
     """The rule about unlimited clients passed, as no client was named."""
     target = held(quotas(("user=alice", RATE, MB)))
     assert breaches(kn.check(unlimited, target)) == [
-        ('user=<any other> client-id=""', RATE, "unlimited"),
-        ("user=<any other> client-id=<any other>", RATE, "unlimited"),
+        ('user=<default> client-id=""', RATE, "unlimited"),
+        ("user=<default> client-id=<default>", RATE, "unlimited"),
     ]
     known = pairs(("alice", "x"), ("bob", None), ("bob", None))
     assert breaches(kn.check(unlimited, target, pairs=known)) == [('user=bob client-id=""', RATE, "unlimited")]
