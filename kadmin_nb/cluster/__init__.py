@@ -386,7 +386,7 @@ class Cluster:
     ) -> str:
         """Metrics for Prometheus, as OpenMetrics: what one scrape of `kadmin-nb metrics` finds.
 
-        Resolved limits, how much of them is used and throttled by broker, findings and plans. A part
+        Resolved limits, how much of them is used and throttled by broker, and unfinished plans. A part
         that cannot be read is `kadmin_nb_part_success 0`, and nothing of it is there.
 
         Parameters

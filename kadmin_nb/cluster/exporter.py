@@ -9,7 +9,7 @@ import re
 import socket
 import time
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
@@ -22,15 +22,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import files
-from ..advice import FINDINGS as CONFIG_FINDINGS
-from ..advice import UNREAD
 from ..errors import Invalid, KadminError, NotKnowable, Unsupported, UsageError, printable
 from ..frames.answer import Answer
 from ..model.changes import UNKNOWN, UNVERIFIED
-from ..model.findings import UNKNOWN as NOT_KNOWN
-from ..model.findings import WARNING
 from ..model.levels import LEVELS_BY_NAME
-from ..model.quota_keys import IP_KEYS, QUOTA_KEYS, USER_CLIENT_KEYS
+from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from ..plans.journal.replay import JournalState
 from ..plans.journal.store import journals
 from ..plans.plan import Plan
@@ -58,12 +54,6 @@ as it took. What is slow costs at most a tenth of a processor."""
 
 LAST = timedelta(minutes=5)
 """The time before the newest window of the usage that is looked at."""
-
-FINDINGS = {
-    **{code: NOT_KNOWN if code == UNREAD else WARNING for code in CONFIG_FINDINGS},
-    **dict.fromkeys(("shadowed", "redundant", "unlimited"), WARNING),
-}
-"""The findings that are counted, and their severity."""
 
 Say = Callable[[str], None]
 
@@ -109,7 +99,6 @@ FIGURES = ("limit", "peak", *(column for column, _, _ in _OF_USE.values()))
 METRICS: dict[str, tuple[Sequence[str], str]] = {
     "up": ((), "1 if the quotas of the cluster could be read."),
     "cluster_info": (("cluster_id", "version", "brokers"), "The cluster."),
-    "quotas": (("level", "key"), "Quotas as stored."),
     **{f"limit_{unit}": (BUCKET, f"{words} that a bucket may use on each broker; level rest: the sum of all others.")
        for unit, words in _WORDS.items()},
     "limit_connections_per_second": (("level", "ip"), "New connections per second that an address may make to each "
@@ -118,7 +107,6 @@ METRICS: dict[str, tuple[Sequence[str], str]] = {
     **{f"used_{unit}": (_ON, f"{words} that a bucket used in its busiest window; level rest: the sum of all others.")
        for unit, words in _WORDS.items()},
     "usage_timestamp_seconds": ((), "The end of the newest window of the usage, in seconds since 1970."),
-    "findings": (("code", "severity"), "What reviews of quotas and configs found."),
     "plans": (("state",), "Plans with a journal here; unfinished: rows are left, or what became of them is unknown."),
     "plan_unfinished_timestamp_seconds": ((), "When the oldest unfinished plan was made, in seconds since 1970."),
     "part_success": (("part",), "1 if this part of the scrape was read."),
@@ -158,7 +146,7 @@ class ClusterCollector(Collector):
         self.within = within
         self._cluster, self._kafka, self._usage, self._most = cluster, cluster.port, usage, most
         self._assume_default = assume_default
-        readings = {"plans": self._read_plans, "findings": self._read_findings}
+        readings = {"plans": self._read_plans}
         if usage is not None:
             readings["usage"] = self._read_usage
         self._limits = Reading("limits", self._read_limits, say)
@@ -208,11 +196,6 @@ class ClusterCollector(Collector):
         rows, newest = _newest(Usage.of(given, "arrow").of_cluster(self._kafka.id).frame)
         used = Usage.of(rows, "arrow").utilisation(quotas, self._kafka.id, None, {})
         return {"used": _used(used), "usage_timestamp_seconds": newest}
-
-    def _read_findings(self) -> dict[str, Any]:
-        of_quotas = self._cluster.quotas.audit(assume_default=self._assume_default).findings
-        found = Counter((one.code, one.severity) for one in [*of_quotas, *self._cluster.configs.audit().findings])
-        return {"findings": {**dict.fromkeys(FINDINGS.items(), 0), **found}.items()}
 
     def _read_plans(self) -> dict[str, Any]:
         begun, unread = journals().begun(self._kafka.id)
@@ -329,17 +312,8 @@ def label(text: str) -> str:
     return f"{text[:LONGEST]}…{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _stored(quotas: pa.Table) -> Samples:
-    """The number of quotas by level and key; keys that this version does not know count as one."""
-    known = pc.is_in(quotas["key"].cast(pa.string()), pa.array([key.name for key in QUOTA_KEYS], pa.string()))
-    keys = pc.if_else(known, quotas["key"].cast(pa.string()), "other")
-    table = pa.table({"level": quotas["level"].cast(pa.string()), "key": keys})
-    counts = table.group_by(["level", "key"]).aggregate([([], "count_all")]).sort_by("key").to_pylist()
-    return [((row["level"], row["key"]), row["count_all"]) for row in counts]
-
-
 def of_limits(quotas: pa.Table, used: pa.Table | None, most: int) -> dict[str, Samples]:
-    """How many quotas are stored, and the limits of buckets and addresses: of each key the `most` buckets that use most
+    """The limits of buckets and addresses: of each key the `most` buckets that use most
     of their limit, then the lowest limits, and one sample of the rest."""
     limits, order = _resolved(quotas), [(name, "ascending") for name in ("limit", "user", "client_id", "level")]
     if used is not None:
@@ -350,7 +324,7 @@ def of_limits(quotas: pa.Table, used: pa.Table | None, most: int) -> dict[str, S
     of_units = {f"limit_{unit}": _samples(rows, BUCKET, "limit", most) for unit, rows in _by_unit(limits, order)}
     addresses = quotas.filter(pc.equal(quotas["key"].cast(pa.string()), IP_KEYS[0])).sort_by("value")
     of_addresses = _samples([addresses], ("level", "ip"), "value", most)
-    return {"quotas": _stored(quotas), **of_units, "limit_connections_per_second": of_addresses}
+    return {**of_units, "limit_connections_per_second": of_addresses}
 
 
 def _resolved(quotas: pa.Table) -> pa.Table:

@@ -72,7 +72,7 @@ FINDINGS = {
 _ANONYMOUS = "ANONYMOUS"
 """Whoever does not log in: known to every broker, so never an orphan."""
 
-_USER, _EVERYBODY = "User:", "User:*"
+_USER = "User:"
 
 
 class UsersAnswer(Answer):
@@ -169,15 +169,9 @@ def _acls(kafka: LiveKafka) -> _Source:
     counts = kafka.acls()
     if counts is None:
         return _Source({}, {}, ("The brokers have no authorizer, so there are no ACLs.",))
-    everybody = counts.pop(_EVERYBODY, 0)
-    of_users = {name: number for name, number in counts.items() if name.startswith(_USER)}
-    others = {
-        f"for everyone ({_EVERYBODY})": everybody,
-        "for principals that are not users": counts.total() - sum(of_users.values()),
-    }
-    notes = tuple(f"Other ACLs, {whose}: {count:,}." for whose, count in others.items() if count)
-    columns = {name.removeprefix(_USER): {"acls": number} for name, number in of_users.items()}
-    return _Source(columns, {"acls": 0}, notes)
+    columns = {name.removeprefix(_USER): {"acls": number} for name, number in counts.items() if name.startswith(_USER)}
+    columns.pop("*", None)  # everybody
+    return _Source(columns, {"acls": 0})
 
 
 # --- all that is set on a user ---

@@ -135,7 +135,7 @@ def metrics(
 ) -> Any:  # fmt: skip
     """Serve metrics for Prometheus, until Ctrl-C.
 
-    Resolved limits, findings and plans; with usage also how much of each limit is used and throttled.
+    Resolved limits and unfinished plans; with usage also how much of each limit is used and throttled.
     Usage is a request log, the brokers' metrics in a Prometheus, or a USAGE file, read again at each scrape.
 
     \b

@@ -69,7 +69,6 @@ def full_metrics(users: int = 3, brokers: int = 2, most: int = 50) -> Fixed:
         most,
         cluster_info=[(["c", "4.3", str(brokers)], 1)],
         usage_timestamp_seconds=once,
-        findings=[(["redundant", "warning"], 0)],
         plans=[(["unfinished"], 1)],
         plan_unfinished_timestamp_seconds=once,
         part_success=of_part,

@@ -79,7 +79,7 @@ def scraped(endpoint: WSGIServer, folder: Path) -> Iterator[RealPrometheus]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("no_proxy", "*")
         with running(program, target, ALERTS, folder) as server:
-            parts = "4"  # limits, usage, findings, plans
+            parts = "3"  # limits, usage, plans
             eventually(lambda: [row["value"][1] for row in server.value("kadmin_nb_up")], ["1"])
             eventually(lambda: [row["value"][1] for row in server.value("sum(kadmin_nb_part_success)")], [parts])
             yield server
