@@ -1,4 +1,4 @@
-"""The folders for what kadmin_nb downloads, what it runs, and its journal; all outside any repository."""
+"""Where we are: the folders for what kadmin_nb downloads, what it runs, and its journal; and whether on Databricks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from platformdirs.unix import Unix
 
-from . import databricks, files
+from . import files
 from .errors import NotFound
 
 RUNBOOKS = (Path(__file__).parent / "runbooks" / "shipped", Path(__file__).parents[1] / "notebooks" / "runbooks")
@@ -19,6 +19,18 @@ RUNBOOKS = (Path(__file__).parent / "runbooks" / "shipped", Path(__file__).paren
 def runbook(name: str) -> Path:
     """The notebook of a runbook that comes with kadmin_nb."""
     return next((folder for folder in RUNBOOKS if folder.is_dir()), RUNBOOKS[0]) / f"{name}.ipynb"
+
+
+DATABRICKS = "DATABRICKS_RUNTIME_VERSION"
+"""Set on the clusters of Databricks (`17.3`) and on its serverless compute (`client.4.9`), and nowhere else."""
+
+VOLUMES = "/Volumes"
+"""Below it are files that outlive its compute. Whole ones are written there; nothing is appended."""
+
+
+def is_databricks() -> bool:
+    """True if this process runs on Databricks' own compute; Databricks Connect on a laptop does not."""
+    return bool(os.environ.get(DATABRICKS))
 
 
 def cache_dir() -> Path:
@@ -38,8 +50,8 @@ def journal_dir() -> Path:
     Volume; a warning says so, once.
     """
     folder = state_dir() / "journal"
-    if databricks.is_here() and not folder.is_relative_to(databricks.VOLUMES):
-        warnings.warn(_LOST.format(folder=folder, volumes=databricks.VOLUMES), stacklevel=2)
+    if is_databricks() and not folder.is_relative_to(VOLUMES):
+        warnings.warn(_LOST.format(folder=folder, volumes=VOLUMES), stacklevel=2)
     return folder
 
 

@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .. import databricks, files
+from .. import files, paths
 from ..errors import Unsupported
 
 OURS = "kadmin_nb: "
@@ -81,7 +81,7 @@ def _html(chart: Any) -> str:
 def bundle(chart: Any) -> dict[str, Any]:
     """What a cell shows of a chart, for each kind of host; Databricks draws HTML alone."""
     try:
-        if databricks.is_here():
+        if paths.is_databricks():
             return {"text/html": _html(chart), "text/plain": headline(chart)}
         drawn = {"image/svg+xml": svg(chart), "text/plain": headline(chart)}
     except Unsupported as missing:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import databricks
+from .. import paths
 from ..client_configs.kafka import LiveKafka
 from ..errors import ConnectionFailed, KadminError, NotAuthorized, TimedOut, kind_of
 from ..frames import schemas
@@ -161,6 +161,6 @@ def user_in_words(settings: Settings) -> str | None:
 
     What a broker calls the owner of a certificate is its own affair, and Kafka has no request that asks.
     """
-    if databricks.is_here() and (session := active_session()):
+    if paths.is_databricks() and (session := active_session()):
         return f"{PLATFORM}{session.sql('SELECT current_user()').first()[0]}"  # type: ignore[index]
     return settings.principal

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from .. import databricks
+from .. import paths
 from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageError, printable
 from ..jars import Release
 from . import schemas
@@ -83,7 +83,7 @@ def spark_session(delta: bool = False) -> SparkSession:
     session = _sessions()
     if active := session.getActiveSession():
         return active
-    if databricks.is_here() or _is_client_alone():
+    if paths.is_databricks() or _is_client_alone():
         with errors_in_one_line():
             return session.builder.getOrCreate()
     if remote := os.environ.get("SPARK_REMOTE"):

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .. import databricks, files
+from .. import files, paths
 from ..errors import NotFound, Unsupported, UsageError, printable
 from ..secrets import FORMS, Secret, reference
 
@@ -98,7 +98,7 @@ def _databricks(name: str, _folder: Path) -> str:
     scope, slash, key = name.partition("/")
     if not (scope and slash and key):
         raise UsageError(f"{reference} is not databricks:SCOPE/KEY")
-    if not databricks.is_here():
+    if not paths.is_databricks():
         raise Unsupported(f"{reference}: this is not Databricks", hint="Use another kind of reference here.")
     # the notebook's own `dbutils`, else the SDK's, which also serves a plain script on the cluster
     dbutils = getattr(sys.modules["__main__"], "dbutils", None)

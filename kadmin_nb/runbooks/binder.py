@@ -18,7 +18,7 @@ from dataclasses import dataclass, make_dataclass, replace
 from itertools import chain, takewhile
 from typing import Any
 
-from .. import databricks, documents
+from .. import documents, paths
 from ..errors import UsageError, printable
 from ..hints import did_you_mean
 from ..secrets import holds_secret, is_secret_name
@@ -259,7 +259,7 @@ def _table(declared: Sequence[Parameter], bound: dict[str, object]) -> str:
 
 def is_databricks_job(namespace: Mapping[str, Any]) -> bool:
     """True if this notebook runs on Databricks."""
-    return databricks.is_here() and "dbutils" in namespace
+    return paths.is_databricks() and "dbutils" in namespace
 
 
 def databricks_values(dbutils: Any, declared: Iterable[Parameter]) -> dict[str, str]:

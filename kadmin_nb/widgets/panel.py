@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .. import databricks
+from .. import paths
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Block, Folded, Listing, Page
 from ..frames.views import counted_nouns
@@ -144,7 +144,7 @@ def has_front_end() -> bool:
     if kernel is None:
         return False
     is_voila = any(name in os.environ for name in _VOILA)
-    return is_voila or databricks.is_here() or bool(getattr(kernel, "_allow_stdin", False))
+    return is_voila or paths.is_databricks() or bool(getattr(kernel, "_allow_stdin", False))
 
 
 def publish(data: dict[str, Any]) -> None:

@@ -63,11 +63,11 @@ def _show_buttons(value: Any) -> None:
 
     IPython goes on to text and HTML where it is not implemented.
     """
-    from kadmin_nb import databricks
+    from kadmin_nb import paths
     from kadmin_nb.widgets.panel import StagingPanel, has_front_end
 
     try:
-        if value.stage is None or databricks.is_here() or not has_front_end():
+        if value.stage is None or paths.is_databricks() or not has_front_end():
             raise NotImplementedError
         StagingPanel(value, value.stage)._ipython_display_()
     except KadminError:  # no widgets are installed
