@@ -83,12 +83,6 @@ class SparkAnswer(Answer):
         """The names of its columns; nothing is run."""
         return [*self._frame.columns]
 
-    def __getitem__(self, column: str) -> pa.ChunkedArray:
-        """The Arrow column of that name: it alone is read."""
-        if column in self.columns and "_table" not in self.__dict__:
-            return SparkAnswer(self._frame.select(f"`{column}`"), self.marks, self.around).to_arrow()[column]
-        return super().__getitem__(column)
-
     def head(self, rows: int = 5) -> Answer:
         """The first rows: they alone are read."""
         return Answer(SparkAnswer(self._frame.limit(rows), self.marks, self.around).to_arrow())

@@ -142,10 +142,6 @@ class ConfigCell:
     def _edit(self, op: str, value: str) -> Edit:
         return Edit(op, self.config.resource, self.config.key, value)
 
-    @property
-    def _is_list(self) -> bool:
-        return self.config.type == "LIST"
-
     # -- edits to texts
 
     @property
@@ -171,13 +167,13 @@ class ConfigCell:
         return with_unit(self.config.key, text)
 
     def editor(self, row: int, column: int) -> CellEditor:
-        """Its editor: a choice, a list, or a text; of a secret, one that begins with its reference, or empty."""
+        """Its editor: a choice, or a text; of a secret, one that begins with its reference, or empty."""
         if self.lock:
             return CellEditor(row, column, is_locked=True)
         choices = config_values.choices(self.config.resource.type, self.config.key, self.config.type)
-        if choices and not self._is_list and self.has_own:
-            choices = ("", *choices)
-        return CellEditor(row, column, choices, self._is_list, text=self._start)
+        if self.config.type == "LIST":
+            choices = ()
+        return CellEditor(row, column, ("", *choices) if choices and self.has_own else choices, text=self._start)
 
     @property
     def _start(self) -> str:

@@ -240,7 +240,7 @@ def _with_texts(page: Page, longest: int) -> dict[str, Any]:
 def _editor(editor: CellEditor, longest: int) -> list[Any]:
     """The kind of an editor, and what it begins with; a text that the message has no room for cannot be edited."""
     is_locked = editor.is_locked or len(editor.text or "") > LONGEST_CELL * longest
-    kind = "locked" if is_locked else "list" if editor.is_list else "choice" if editor.choices else "text"
+    kind = "locked" if is_locked else "choice" if editor.choices else "text"
     more = [] if is_locked else [list(editor.choices), editor.text]
     return [editor.row, editor.column, kind, *more]
 

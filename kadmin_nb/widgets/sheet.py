@@ -58,7 +58,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class CellEditor:
-    """The editor of one cell: a choice of texts, or a list that items are added to and taken from; else plain text.
+    """The editor of one cell: a choice of texts, else plain text.
 
     `text` is what it begins with, where that is not what the cell shows. A cell that `is_locked` has none.
     """
@@ -66,7 +66,6 @@ class CellEditor:
     row: int
     column: int
     choices: Sequence[str] = ()
-    is_list: bool = False
     is_locked: bool = False
     text: str | None = None
 

@@ -117,19 +117,19 @@ def test_the_danger_of_a_reset_goes_by_what_applies_then() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "choices", "is_list"),
+    ("row", "choices"),
     [
-        ("topic=other preallocate", ("true", "false"), False),
-        ("topic=other message.timestamp.type", ("CreateTime", "LogAppendTime"), False),
-        ("topic=other cleanup.policy", ("compact", "delete"), True),
-        ("topic=other retention.ms", (), False),
+        ("topic=other preallocate", ("true", "false")),
+        ("topic=other message.timestamp.type", ("CreateTime", "LogAppendTime")),
+        ("topic=other cleanup.policy", ()),
+        ("topic=other retention.ms", ()),
     ],
 )
-def test_a_cell_has_the_editor_of_its_type(sheet: Sheet, row: str, choices: object, is_list: bool) -> None:
+def test_a_cell_has_the_editor_of_its_type(sheet: Sheet, row: str, choices: object) -> None:
     """I had to know by heart what compression.type takes."""
     page = sheet.page()
     editor = next(editor for editor in page.editors if page.keys[editor.row] == row)
-    assert (tuple(editor.choices), editor.is_list, editor.is_locked) == (choices, is_list, False)
+    assert (tuple(editor.choices), editor.is_locked) == (choices, False)
 
 
 def test_read_only_configs_cannot_be_edited() -> None:

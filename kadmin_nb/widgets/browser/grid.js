@@ -154,48 +154,6 @@ const EDITORS = {
     select.value = start;
     return { node: select, focus: () => select.focus(), value: () => select.value };
   },
-  // A list: chips that can be taken away, and a field that adds items.
-  list(start, editor) {
-    const box = element(null, "kg-editor kg-list");
-    const items = start.split(",").map((item) => item.trim()).filter(Boolean);
-    const input = element(box, "kg-add", null, "input");
-    input.placeholder = "add an item";
-    input.setAttribute("aria-label", "add an item");
-    if (editor.choices.length) {
-      const offered = element(box, "", null, "datalist");
-      offered.id = `kg-${Math.random().toString(36).slice(2)}`;
-      for (const choice of editor.choices) element(offered, "", null, "option").value = choice;
-      input.setAttribute("list", offered.id);
-    }
-    const draw = () => {
-      box.querySelectorAll(".kg-chip").forEach((chip) => chip.remove());
-      items.forEach((item, number) => {
-        const chip = element(null, "kg-chip", null, "button");
-        chip.type = "button";
-        chip.textContent = `${item} ×`;
-        chip.setAttribute("aria-label", `remove ${item}`);
-        chip.addEventListener("click", () => {
-          items.splice(number, 1);
-          draw();
-          input.focus();
-        });
-        box.insertBefore(chip, input);
-      });
-    };
-    const add = () => {
-      input.value.split(",").map((item) => item.trim()).filter((item) => item && !items.includes(item)).forEach((item) => items.push(item));
-      input.value = "";
-      draw();
-    };
-    draw();
-    return {
-      node: box,
-      focus: () => input.focus(),
-      // Enter adds what is typed; with nothing typed it is done.
-      enter: () => (input.value.trim() ? (add(), false) : true),
-      value: () => (add(), items.join(",")),
-    };
-  },
 };
 
 // ---- the grid
@@ -584,7 +542,6 @@ function render({ model, el }) {
     layer.append(made.node);
     made.focus();
     if (start === null && made.node.select) made.node.select();
-    if (start !== null && kind === "list") document.activeElement.value = start; // of a new item
     made.node.addEventListener("focusout", (event) => {
       if (editing && editing.made === made && !made.node.contains(event.relatedTarget)) finish(true, null);
     });
@@ -661,7 +618,7 @@ function render({ model, el }) {
   function keyInEditor(event) {
     if (event.isComposing) return;
     if (event.key === "Enter") {
-      if (!editing.made.enter || editing.made.enter()) finish(true, [1, 0]);
+      finish(true, [1, 0]);
     } else if (event.key === "Tab") finish(true, [0, event.shiftKey ? -1 : 1]);
     else if (event.key === "Escape") finish(false, [0, 0]);
     else return;
