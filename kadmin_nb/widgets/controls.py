@@ -84,11 +84,6 @@ def folded(title: str, content: Any) -> Any:
     return ipywidgets.Accordion((content,), titles=(title,))
 
 
-def progress() -> Any:
-    """A bar of how much is done."""
-    return ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="100%", max_width="40em"))
-
-
 def show(control: Any, is_shown: bool, *, enabled: bool = True) -> None:
     """Show or hide a control; one that is not enabled cannot be used."""
     control.layout.display = None if is_shown else "none"

@@ -99,7 +99,7 @@ class PlanReview(Panel):
         self.reason = controls.text("kept in the journal", width="24em", label="reason")
         self._ways: list[Any] = []
         self._alerts = controls.column(*self._lines_with_ways())
-        self._bar, self._status, self._below = controls.progress(), StatusLine(), StatusLine()
+        self._status, self._below = StatusLine(), StatusLine()
         self._rows, self._notes = controls.paragraphs(), controls.paragraphs()
         self._rows.layout = {"max_height": "600px", "overflow": "auto"}
         self._place = controls.column(
@@ -108,7 +108,6 @@ class PlanReview(Panel):
             self._rows,
             self.confirmations.widget,
             controls.row(self.reason, *self.buttons),
-            self._bar,
             self._status,
             self._below,
             self._notes,
@@ -205,9 +204,6 @@ class PlanReview(Panel):
 
     def _show_progress(self) -> None:
         advance, is_busy = self._advance, self._work.is_busy
-        self._controls.show(self._bar, is_busy)
-        if advance is not None:
-            self._bar.max, self._bar.value = max(1, advance.of), advance.done
         stopping = "stopping after the current request; " if self._work.is_stopping() and is_busy else ""
         self.status = f"{stopping}{advance or 'looking'}" if is_busy else self._text
         self._status.show(self.status, ok=is_busy or not self._is_failed)
