@@ -265,7 +265,7 @@ REMEDIES: dict[type[BaseException], str] = {
     errors.Unsupported: "Use a newer broker, or install the extra that the hint names.",
     errors.NotKnowable: "Read the message: it says what was not seen. Of a custom quota callback, ask its owner.",
     errors.PlanRefused: "Read the message; nothing was sent.",
-    errors.Conflict: "Make the plan again, or apply with `--skip-conflicts`.",
+    errors.Conflict: "Make the plan again.",
     errors.Dangerous: "If you mean it, apply it with `--allow 'KEY ROW'` and `--reason`.",
     errors.Expired: "Make the plan again.",
     errors.Locked: "Try again later; `--wait-lease` waits longer, and `--steal-lock` takes the lease over.",

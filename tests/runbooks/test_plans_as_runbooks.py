@@ -82,7 +82,6 @@ def test_the_plan_that_was_reviewed_is_applied_and_taken_back(
         ({"cluster_id": "another"}, kn.errors.WrongCluster, "meant for cluster another"),
         ({"limit": 0}, kn.PlanRefused, "the limit is 0"),
         ({"cluster": "127.0.0.1:1"}, kn.errors.ConnectionFailed, "127.0.0.1:1"),
-        ({"allow": ["retention.msx"]}, kn.UsageError, "retention.msx"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else None,
 )
