@@ -157,6 +157,8 @@ def cause(settings: Settings, failures: Mapping[tuple[str, int], BaseException],
 def _cause(settings: Settings, address: str, error: BaseException | None, timeout: float) -> KadminError:
     if isinstance(error, KadminError):
         return error
+    if isinstance(error, kafka.errors.KafkaTimeoutError | kafka.errors.RequestTimedOutError):
+        error = None  # silence
     if isinstance(error, kafka.errors.BrokerResponseError) or (
         error and not isinstance(error, kafka.errors.KafkaError)
     ):
@@ -173,7 +175,7 @@ def _cause(settings: Settings, address: str, error: BaseException | None, timeou
         f"We speak {settings.security_protocol}: is this a broker's port, and which protocol, certificate or login "
         "does it require? A broker above a limit of connections closes them, too."
     )
-    if error is None or isinstance(error, kafka.errors.KafkaTimeoutError):
+    if error is None:
         return TimedOut(f"no answer from {address} within {timeout:g} s", code="REQUEST_TIMED_OUT", hint=hint)
     is_strange = isinstance(error, kafka.errors.KafkaProtocolError)
     what = "answers with something else than the Kafka protocol" if is_strange else "closes the connection"

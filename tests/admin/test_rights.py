@@ -33,7 +33,6 @@ from kadmin_nb.model.scram import MECHANISMS, ScramUser
 from kadmin_nb.plans.kinds import remedy
 from kadmin_nb.secrets import Secret
 from kadmin_nb.state.taking import snapshot_of
-from kadmin_nb.usage.request_log import sizes_of
 from tests.admin.logins import admin_client
 from tests.waiting import eventually
 
@@ -338,13 +337,3 @@ def test_asking_changes_nothing(admin) -> None:
     assert all(row[3] for row in _permissions(admin, Edit("set", ALICE, "producer_byte_rate", "1")))
     assert all(row[3] for row in _permissions(admin))
     assert admin.quotas.describe().to_pylist() == before
-
-
-def test_sizes_of_records_need_describe(admin, user_with):
-    """The estimate said 0 bytes, as the sizes of all topics were hidden."""
-    topic = (ResourceType.TOPIC, SEEN.name)
-    seeing = user_with("sees-sizes", (CLUSTER, AclOperation.DESCRIBE), (topic, AclOperation.DESCRIBE))
-    blind = user_with("sees-no-sizes", (topic, AclOperation.DESCRIBE))
-    assert sizes_of(seeing, [SEEN.name]).to_pylist() == sizes_of(admin, [SEEN.name]).to_pylist()
-    with pytest.raises(NotAuthorized):
-        sizes_of(blind, [SEEN.name])
