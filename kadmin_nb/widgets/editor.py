@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -101,7 +102,8 @@ class Editor(Panel, Generic[SheetType]):
         self._grid.focused, self._grid.why = self._focused, self._why
         self._remarks, self._below = controls.paragraphs(), controls.column()
         self._toolbar = self._bar()
-        self.sheet.watch(self._describe)
+        self._described = Latest(self._describe)
+        self.sheet.watch(self._described.ask)
         edits_of(self.stage).watch_applied(self._applied)
         self._describe()
         return controls.column(self._toolbar, self._grid, self._remarks, *self._parts_below(), self._below)
@@ -159,7 +161,7 @@ class Editor(Panel, Generic[SheetType]):
     def _focused(self, key: str, column: str) -> None:
         self._focus = key, column
         self._controls.rewrite(self._remarks)
-        self._describe()
+        self._described.ask()
 
     def _why(self) -> None:
         """Show all that is to be said of the cell in focus, or hide it."""
@@ -310,3 +312,32 @@ def edit_configs(cluster: Any, stage: Stage | None = None, **resources: object) 
     words = ("topic", "broker", "broker_logger", "client_metrics", "group")
     chosen = cluster.configs.select(*(resources.get(word, LEFT_OUT) for word in words))
     return ConfigEditor(partial(ConfigTable.read, cluster.port, chosen), stage or cluster.stage)
+
+
+QUIET = 0.25
+"""Seconds without a request before the chosen cell is described: who types on is answered first."""
+
+
+class Latest:
+    """Does its work once there was no request for a while, in a thread of its own."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work, self._asking, self._working = work, threading.Lock(), threading.Lock()
+        self._timer = threading.Timer(QUIET, self._run)
+
+    def ask(self) -> None:
+        """Have the work done, once more if it is being done just now."""
+        with self._asking:
+            self._timer.cancel()
+            self._timer = threading.Timer(QUIET, self._run)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def wait(self) -> None:
+        """Until what was asked for is done."""
+        if self._timer.is_alive():
+            self._timer.join()
+
+    def _run(self) -> None:
+        with self._working:
+            self._work()

@@ -470,14 +470,13 @@ function render({ model, el }) {
     send({ kind, position: first, key, column: columns[left].name, rows: last - first + 1, columns: right - left + 1, ...more });
   }
 
-  let announced = "", announcing = 0;
+  let announced = "";
   function announce() {
     if (isJudged) return;
     const key = rows.key(active[0]), column = columns[active[1]].name;
     if (key === null || announced === `${rows.epoch} ${key}\u0000${column}`) return;
     announced = `${rows.epoch} ${key}\u0000${column}`;
-    clearTimeout(announcing); // whoever types on, or moves on, is answered first
-    announcing = setTimeout(rows.send.bind(rows), 150, { kind: "focus", position: active[0], key, column });
+    rows.send({ kind: "focus", position: active[0], key, column });
   }
 
   // Something is done to the cell in focus: the remarks are about it from now on.
