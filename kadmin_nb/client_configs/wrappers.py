@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -188,7 +189,8 @@ class DynamicConsumer(Followed[Consumer], Consumer):
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        self._join: Callable[[], None] | None = None
+        self._join: Callable[[], None] = lambda: None
+        self._is_settled = False
         self._follow(client_settings(config, keywords), CONSUMER_KEYS, Consumer)
 
     def subscribe(
@@ -198,14 +200,14 @@ class DynamicConsumer(Followed[Consumer], Consumer):
         on_revoke: RebalanceCallback | None = None,
         on_lost: RebalanceCallback | None = None,
     ) -> None:
-        given = _present(on_assign=on_assign, on_revoke=on_revoke, on_lost=on_lost)
-        callbacks = {event: self._with_this_consumer(callback) for event, callback in given.items()}
-        self._join = lambda: self._client.subscribe(topics, **callbacks)
+        told = {"on_assign": on_assign, "on_revoke": on_revoke, "on_lost": on_lost or on_revoke}
+        callbacks = {event: partial(self._tell, told[event], event == "on_assign") for event in told}
+        self._join, self._is_settled = lambda: self._client.subscribe(topics, **callbacks), False
         self._join()
 
     def unsubscribe(self) -> None:
         self._client.unsubscribe()
-        self._join = None
+        self._is_settled = False
 
     def poll(self, timeout: float = -1) -> Message | None:
         if self._follower.candidate:
@@ -285,20 +287,24 @@ class DynamicConsumer(Followed[Consumer], Consumer):
         return self._client.memberid()
 
     def _change(self) -> None:
-        """Put the candidate in the place of a consumer that has subscribed: it leaves the group, the other joins."""
-        candidate = self._follower.take() if self._join else None
-        if self._join is None or candidate is None:
+        """Put the candidate in the place of a consumer that has joined its group: it leaves, and the other joins."""
+        candidate = self._follower.take() if self._is_settled else None
+        if candidate is None:
             return
         try:
             self._client.close()  # commits what is stored, where the application wants that
         finally:  # a callback of the application may raise
-            self._client = candidate.client
+            self._client, self._is_settled = candidate.client, False
             self._join()
             self._follower.applied(candidate)
 
-    def _with_this_consumer(self, callback: RebalanceCallback) -> RebalanceCallback:
-        """The application's callback, called with this consumer rather than the one behind it."""
-        return lambda _, partitions: callback(self, partitions)
+    def _tell(
+        self, callback: RebalanceCallback | None, is_settled: bool, _: Consumer, partitions: list[TopicPartition]
+    ) -> None:
+        """Call the application's callback, with this consumer rather than the one behind it."""
+        self._is_settled = is_settled
+        if callback is not None:
+            callback(self, partitions)
 
 
 def _present(**arguments: Any) -> dict[str, Any]:

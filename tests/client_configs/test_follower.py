@@ -163,6 +163,7 @@ def test_reading_goes_on_where_it_ended(broker, unique, monkeypatch) -> None:
     assert starts[-1] == 0
 
 
+@pytest.mark.long
 def test_a_removal_that_was_compacted_away_is_found(unique, monkeypatch) -> None:
     """A client that slept for two days followed an entry that had been removed, for ever, and status said *follows*."""
     with kn.local.start(extra={"log.cleaner.backoff.ms": "100"}) as kafka, kafka.connect() as cluster:

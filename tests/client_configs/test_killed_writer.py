@@ -20,9 +20,9 @@ AFTER = {("user=alice", "acks"): "0", ("user=alice client-id=app", "acks"): "0"}
 @pytest.mark.parametrize(
     ("step", "when", "ends"),
     [
-        ("newest", "after", [BEFORE]),
+        pytest.param("newest", "after", [BEFORE], marks=pytest.mark.long),
         pytest.param("fence", "before", [BEFORE], marks=pytest.mark.long),
-        ("fence", "after", [BEFORE]),
+        pytest.param("fence", "after", [BEFORE], marks=pytest.mark.long),
         pytest.param("write", "after", [BEFORE], marks=pytest.mark.long),
         ("commit", "before", [BEFORE]),
         ("commit", "after", [AFTER]),

@@ -30,9 +30,8 @@ def alive(cluster: kn.Cluster) -> int:
     return sum(not broker.is_fenced for broker in cluster.port.brokers())
 
 
-@pytest.mark.parametrize(
-    "step", [*(pytest.param(step, marks=pytest.mark.long) for step in ("fence", "write")), "commit"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("step", ["fence", "write", "commit"])
 def test_the_alter_is_made_whole_or_not_at_all(step, trio, unique, monkeypatch):
     """A broker died in the middle, and the plan ended half done, or after a minute and a half."""
     alice, real = unique("alice"), getattr(FencedWriter, step)

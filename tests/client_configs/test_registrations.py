@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 import kadmin_nb as kn
+from kadmin_nb.client_configs import verbs
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, Registration, RegistrationKey
 from kadmin_nb.client_configs.verbs import RegisteredClient
 from kadmin_nb.errors import Invalid
@@ -74,8 +75,9 @@ def test_two_versions_under_one_entity_are_both_there(config, clients, user) -> 
     ]
 
 
-def test_a_client_that_went_away_expires(config, clients, user) -> None:
+def test_a_client_that_went_away_expires(config, clients, user, monkeypatch) -> None:
     """The list still had the pods of last month's deployment."""
+    monkeypatch.setattr(verbs, "SHORTEST_LIFE", 500)
     RawClient(config, user, instance="gone").register(interval_ms=1)
     RawClient(config, user, instance="here").register()
     eventually(lambda: rows(clients.clients(user=user), "instance"), [("here",)])
@@ -102,8 +104,9 @@ def test_this_machines_clock_does_not_matter(config, clients, user, monkeypatch,
 
 @pytest.mark.long
 @pytest.mark.parametrize("hours", [pytest.param(-2, marks=pytest.mark.long), 2])
-def test_a_clients_clock_does_not_matter(config, clients, user, hours) -> None:
+def test_a_clients_clock_does_not_matter(config, clients, user, hours, monkeypatch) -> None:
     """A container with a wrong clock was dead in the list, or immortal."""
+    monkeypatch.setattr(verbs, "SHORTEST_LIFE", 500)
     hours_off = int((time.time() + hours * 3600) * 1000)
     RawClient(config, user, instance="here").register(interval_ms=60_000, timestamp=hours_off)
     RawClient(config, user, instance="gone").register(interval_ms=1, timestamp=hours_off)
