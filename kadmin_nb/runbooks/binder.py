@@ -171,23 +171,20 @@ def _statements(cell: str) -> Sequence[ast.stmt]:
 
 
 def _declared(statement: ast.stmt, help: str) -> Parameter:
-    if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+    try:
+        if (
+            not isinstance(statement, ast.AnnAssign)
+            or not isinstance(statement.target, ast.Name)
+            or not statement.value
+        ):
+            raise ValueError
+        default = ast.literal_eval(statement.value)
+    except ValueError:
         raise UsageError(
             f"the parameters cell has a line that declares none: {ast.unparse(statement).splitlines()[0]}",
-            hint="Each line is name: type = default  # help",
-        )
-    name = statement.target.id
-    return Parameter.of(name, ast.unparse(statement.annotation), _literal(name, statement.value), help)
-
-
-def _literal(name: str, value: ast.expr | None) -> object:
-    if value is None:
-        raise UsageError(f"{name} has no default", hint="Declare one; a later cell may refuse it.")
-    try:
-        return ast.literal_eval(value)
-    except ValueError:
-        hint = "Declare a literal, and compute from it in a later cell."
-        raise UsageError(f"the default of {name} is not a literal", hint=hint) from None
+            hint="Each line is name: type = literal  # help; a later cell may compute from it.",
+        ) from None
+    return Parameter.of(statement.target.id, ast.unparse(statement.annotation), default, help)
 
 
 def _assigned_name(statement: ast.stmt) -> str:
@@ -226,7 +223,7 @@ def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[s
     raw = databricks_values(space["dbutils"], declared) if is_databricks_job(space) else space
     bound = {p.name: p.bind(raw.get(p.name, p.default)) for p in declared}
     space.update(bound)
-    show(_table(declared, bound))
+    show("\n".join(f"{name} = {printable(repr(value))[:_WIDEST]}" for name, value in bound.items()))
     return make_dataclass("Parameters", [(name, Any) for name in bound], frozen=True)(**bound)
 
 
@@ -244,17 +241,6 @@ def _cells(space: MutableMapping[str, Any]) -> tuple[list[Parameter], list[str]]
         "no cell above declares parameters",
         hint="The first code cell, tagged parameters, has lines such as: apply: bool = False  # change the cluster",
     )
-
-
-def _table(declared: Sequence[Parameter], bound: dict[str, object]) -> str:
-    """A line for each parameter, with its value, and whether that is the default."""
-    width = max((len(p.name) for p in declared), default=0)
-    lines = []
-    for one in declared:
-        text = printable(repr(bound[one.name]))
-        shown = text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
-        lines.append(f"{one.name:<{width}}  {shown}{'  (default)' if bound[one.name] == one.default else ''}")
-    return "\n".join(lines)
 
 
 def is_databricks_job(namespace: Mapping[str, Any]) -> bool:

@@ -80,13 +80,10 @@ def read_by(scopes: Iterable[str]) -> tuple[str, ...]:
 def _known(word: str) -> str:
     if word in KINDS:
         return word
-    if word == CREDENTIALS:
-        raise UsageError(
-            "credentials are in no file: brokers show no password, so that no plan could set one from it",
-            hint="diff and history have each user's mechanisms and iterations; scram set changes them.",
-        )
     words = [*KINDS, CONFIGS]
-    hint = did_you_mean(word, words, f"One of {', '.join(words)}.")
+    hint = did_you_mean(
+        word, words, f"One of {', '.join(words)}; no file has credentials, whose passwords nobody shows."
+    )
     raise UsageError(f"unknown kind {word}", hint=hint)
 
 

@@ -12,7 +12,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -255,24 +255,16 @@ _Target = tuple[str, str, str | None, str, str]
 def rows_of_plans(applied: Collection[AppliedRow], taken: Snapshot) -> list[Row]:
     """PLANNED_CHANGES: what plans had left by these rows when this snapshot was taken.
 
-    A row that changes nothing is not there, nor a secret, whose value nobody can see.
+    A row that changes nothing is not there, nor a secret, whose value nobody can see. A config that a broker shows in
+    other words than were sent has no author.
     """
-    names = {name for of in applied for name in (str(of.change.resource), *of.change.resource.names)}
-    frames = {kind.name: _rows_there(taken, kind, pa.array(names, pa.string())) for kind in taken.kinds}
     same = {"cluster_id": taken.cluster_id, "taken_at": taken.taken_at}
     return [
         {**same, **row, "plan_id": of.plan_id, "author": of.author or None}
         | {"applied_from": of.began, "applied_until": of.ended}
         for of in applied
-        if (row := _row_of(of.change, taken.cluster_id, frames)) is not None
+        if (row := _row_of(of.change, taken.cluster_id)) is not None
     ]
-
-
-def _rows_there(taken: Snapshot, kind: SnapshotKind, names: pa.Array) -> dict[_Target, Row]:
-    """The rows of a snapshot that have one of these names."""
-    table, whose = taken.frames[kind.name].to_arrow(), kind.order[-2]
-    is_named = pc.and_(pc.is_in(table[whose].cast(pa.string()), names), pc.is_valid(table["key"]))
-    return {_target(taken.cluster_id, kind, row): row for row in table.filter(is_named).to_pylist()}
 
 
 def not_yet_kept(rows: Iterable[Row], kept: Iterable[Row]) -> list[Row]:
@@ -284,12 +276,12 @@ def not_yet_kept(rows: Iterable[Row], kept: Iterable[Row]) -> list[Row]:
 _KEPT_ONCE = ("plan_id", "frame", "resource_type", "resource_name", "key", "applied_from", "applied_until")
 
 
-def _row_of(change: Change, cluster_id: str, frames: Mapping[str, Mapping[_Target, Row]]) -> Row | None:
+def _row_of(change: Change, cluster_id: str) -> Row | None:
     kind = kind_of_scope(change.resource.scope)
     if kind is None or change.is_done or change.is_refused or (left := kind.text_after(change)) == SHOWN:
         return None
     place = _target(cluster_id, kind, kind.row(change.resource, change.key, "0"))
-    value = None if left is None else kind.shown_text(left, frames.get(kind.name, {}).get(place))
+    value = None if left is None else kind.shown_text(left)
     return {**dict(zip(("frame", "resource_type", "resource_name", "key"), place[1:], strict=True)), "value": value}
 
 

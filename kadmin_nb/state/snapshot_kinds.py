@@ -112,8 +112,8 @@ class SnapshotKind(ABC):
         """
         return SHOWN if change.is_secret and change.after is not None else change.after
 
-    def shown_text(self, sent: str, current: Row | None) -> str:
-        """The text that a snapshot shows for a text that was sent, where the frame now has this row."""
+    def shown_text(self, sent: str) -> str:
+        """The text that a snapshot shows for a text that was sent."""
         return sent
 
     def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
@@ -144,7 +144,7 @@ class _Quotas(SnapshotKind):
     def text(self, row: Row) -> str | None:
         return None if row["value"] is None else text_of(row["value"])
 
-    def shown_text(self, sent: str, current: Row | None) -> str:
+    def shown_text(self, sent: str) -> str:
         return text_of(float(sent))
 
     def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
@@ -171,11 +171,6 @@ class _Configs(SnapshotKind):
 
     def set_text(self, row: Row) -> str | None:
         return None if row["source"] == Source.FILE else self.text(row)
-
-    def shown_text(self, sent: str, current: Row | None) -> str:
-        """Brokers show of some configs another text than was sent."""
-        is_there = current is not None and ConfigValue.of(current).sent == sent
-        return str(current["value"]) if current is not None and is_there else sent
 
     def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
         names = ("resource_type", "resource_name", "key", "value", "source", "is_sensitive", "synonyms")

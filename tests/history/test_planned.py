@@ -141,22 +141,6 @@ def test_a_part_that_was_not_read_waits_for_the_next_snapshot(history) -> None:
     assert whose(history.changes((None, None))) == [(at(2), "user=alice", "2", ANN, "0001")]
 
 
-def test_a_text_that_a_broker_shows_otherwise_is_the_plans(history) -> None:
-    """Kafka shows another text of a list of a broker than the plan had sent, and the change was nobody's."""
-    source = "DYNAMIC_BROKER_CONFIG"
-
-    def held(shown: str, sent: str) -> dict[str, object]:
-        synonyms = [{"source": source, "key": "log.cleanup.policy", "value": sent}]
-        of_broker = {"resource_type": "BROKER", "resource_name": "1", "key": "log.cleanup.policy", "value": shown}
-        flags = {"is_sensitive": False, "is_read_only": False, "is_default": False}
-        return {**of_broker, **flags, "source": source, "synonyms": synonyms}
-
-    history.record(taken(0, {}, [held("[delete]", "delete")]))
-    setting = plan(1, row_of(Resource("BROKER", "1"), "log.cleanup.policy", "delete", "compact"))
-    history.record(after_plans(taken(1, {}, [held("[compact]", "compact")]), setting))
-    assert whose(history.changes((None, None))) == [(at(1), "broker=1", "[compact]", ANN, "0001")]
-
-
 def by_journal(snapshot: Snapshot, *rows: AppliedRow) -> Snapshot:
     """A snapshot that a cluster took whose plans have changed these rows."""
     return replace(snapshot, applied_since=lambda since: [row for row in rows if row.ended > since])

@@ -177,8 +177,8 @@ def test_what_was_bound_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """The document does not show what the run was told."""
     kn.runbooks.bind(notebook('cluster = "a\u202eb"'))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == r"cluster  'a\u202eb'"
-    assert lines[4] == "apply    False  (default)"
+    assert lines[0] == r"cluster = 'a\u202eb'"
+    assert lines[4] == "apply = False"
 
 
 def test_the_record_is_frozen() -> None:
@@ -211,8 +211,8 @@ def test_without_a_parameters_cell_it_says_what_one_looks_like() -> None:
         ("a: int = None\n", "a is declared int and got None"),
         ("a: bool = 0\n", "a is declared bool and got 0"),
         ("import os\na: str = os.getcwd()\n", "declares none"),
-        ("a: str = str(1)\n", "not a literal"),
-        ("a: int\n", "no default"),
+        ("a: str = str(1)\n", "declares none: a: str = str(1)"),
+        ("a: int\n", "declares none: a: int"),
         ("host: str = 'https://u:p@h'\n", "looks like a secret"),
     ],
 )
