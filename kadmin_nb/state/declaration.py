@@ -82,7 +82,7 @@ def _known(word: str) -> str:
         return word
     words = [*KINDS, CONFIGS]
     hint = did_you_mean(
-        word, words, f"One of {', '.join(words)}; no file has credentials, whose passwords nobody shows."
+        word, words, f"One of {', '.join(words)}; no file has credentials, as brokers show no password."
     )
     raise UsageError(f"unknown kind {word}", hint=hint)
 
