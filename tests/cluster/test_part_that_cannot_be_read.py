@@ -79,14 +79,6 @@ def file(tmp_path: Path) -> Callable[[str, str], str]:
     return write
 
 
-def test_why_shows_the_limits_and_names_what_is_missing(line: Line) -> None:
-    """`quota why` ended with a topic that I have never heard of, and showed no limit."""
-    said = line("quota", "why", "user=alice", "client-id=app")
-    assert said.code == 1
-    assert "alice/app is limited by producer 5 MB/s per broker, level 3 of 8." in said.out
-    assert said.err.splitlines() == [NAMED, f"Hint: If it is not needed: {REMEDY}"]
-
-
 def test_an_export_has_all_else(line: Line, tmp_path: Path) -> None:
     """The nightly export was an empty file, even with `--kinds quotas`."""
     alone = line("export", "--kinds", "quotas")
