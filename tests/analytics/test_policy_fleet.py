@@ -80,7 +80,7 @@ def test_what_was_not_read_of_a_fleet_is_not_known(spark) -> None:
 def test_clients_may_be_in_spark(spark) -> None:
     """The clients of a day were in the lake, and the check wanted a file; or all of them were fetched."""
     clients = kn.Answer(pairs(("bob", "x"), ("alice", "y"))).to_spark(spark)
-    answer = kn.check(slow, FLEET[0], pairs=clients.to_arrow())
+    answer = kn.check(slow, FLEET[0], pairs=clients.toArrow())
     assert told_without_cluster(answer) == [(None, "slow", "broken", "user=bob client-id=x", "500000")]
     effective = kn.fleets.resolve(FLEET[0].frames["quotas"].to_arrow().drop_columns(["cluster_id"]), clients)
     [row] = kn.check(slow, {"effective": effective}).to_arrow().to_pylist()
