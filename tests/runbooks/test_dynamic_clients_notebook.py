@@ -25,7 +25,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize(
     "words",
     [
-        "3 topics created",
+        "4 of 4 topics and rights of dynamic client configs are in order.",
         "2 known clients",
         "1 of 1 known client would follow a new acks",
         "to apply it anyway: --allow 'acks user=",
