@@ -134,8 +134,8 @@ def redundant(quotas: pa.Table) -> list[Finding]:
     """The quotas of QUOTAS that repeat what would hold anyway, in their order; a quota without clients is left out.
 
     A quota is redundant where all clients that it binds fall back to the same value, and safe to remove where they also
-    draw from the same bucket then. Each is judged by itself: of two that stand in for one another both are `safe` to remove, and only the first has
-    the edit that does.
+    draw from the same bucket then. Each is judged by itself: of two that stand in for one another both are `safe` to
+    remove, and only the first has the edit that does.
     """
     level, keys = _numbers(quotas["level"]), quotas["key"].cast(pa.string())
     found: list[tuple[int, Finding]] = []
