@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -181,21 +182,6 @@ HANG_UPS = (ConnectionError, EOFError)
 """The errors of writing to a connection that is closed, and of reading from it."""
 
 
-class Tracebacks:
-    """The part of the module `traceback` that PySpark's daemon uses, of which each worker is a fork.
-
-    It prints a traceback when Spark has hung up on a worker, as after a limit: on the terminal, with a local Spark.
-    """
-
-    format_exc = staticmethod(traceback.format_exc)
-
-    @staticmethod
-    def print_exc() -> None:
-        """Print any error but a hang-up. No other connection than Spark's is used by the code that asks for it."""
-        if not _is_hang_up():
-            traceback.print_exc()
-
-
 def silence() -> None:
     """In this worker, the daemon's own code does not print hang-ups; all other code prints as before.
 
@@ -204,13 +190,10 @@ def silence() -> None:
     """
     daemon: Any = sys.modules["__main__"]
     if getattr(daemon.__spec__, "name", None) == "pyspark.daemon":
-        daemon.traceback, daemon.print = Tracebacks, _print
+        printer = SimpleNamespace(format_exc=traceback.format_exc, print_exc=_unless_hung_up(traceback.print_exc))
+        daemon.traceback, daemon.print = printer, _unless_hung_up(print)
 
 
-def _print(*texts: object, **options: Any) -> None:
-    if not _is_hang_up():
-        print(*texts, **options)
-
-
-def _is_hang_up() -> bool:
-    return isinstance(sys.exc_info()[1], HANG_UPS)
+def _unless_hung_up(tell: Callable[..., None]) -> Callable[..., None]:
+    """The same, but silent about a connection that Spark has closed."""
+    return lambda *words, **how: None if isinstance(sys.exc_info()[1], HANG_UPS) else tell(*words, **how)

@@ -6,9 +6,9 @@ Depends on numpy, pyarrow and `sampling` alone, so that Spark can ship this modu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -88,8 +88,7 @@ def clients_of(demand: pa.Table, whose: Longs, buckets: int) -> Longs:
     return counted
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(NamedTuple):
     """What was wanted a second in each window, by bucket and time; times are in microseconds."""
 
     bucket: Longs
@@ -99,12 +98,7 @@ class Windows:
 
     def of(self, rows: Any) -> Windows:
         """These windows."""
-        return Windows(self.bucket[rows], self.begin[rows], self.stop[rows], self.value[rows])
-
-    def and_those(self, others: Windows) -> Windows:
-        """Both, one behind the other."""
-        names = ("bucket", "begin", "stop", "value")
-        return Windows(*(np.concatenate([getattr(side, name) for side in (self, others)]) for name in names))
+        return Windows(*(column[rows] for column in self))
 
     @property
     def firsts(self) -> Longs:
@@ -135,7 +129,8 @@ def wanted_in_windows(demand: pa.Table, whose: Longs, buckets: int) -> tuple[Win
     of_client = np.zeros(len(first))
     np.maximum.at(of_client, client, others.value)
     most += np.bincount(others.bucket[first], of_client, buckets)
-    return _added_up(seconds.and_those(_without_overlaps(others, client))), most
+    both: Any = zip(seconds, _without_overlaps(others, client), strict=True)
+    return _added_up(Windows(*map(np.concatenate, both))), most
 
 
 def _added_up(windows: Windows) -> Windows:
@@ -146,7 +141,7 @@ def _added_up(windows: Windows) -> Windows:
     if len(firsts) == len(windows.bucket):
         return windows
     first_ones = windows.of(firsts)
-    return replace(first_ones, value=np.add.reduceat(windows.value, firsts) if len(firsts) else first_ones.value)
+    return first_ones._replace(value=np.add.reduceat(windows.value, firsts) if len(firsts) else first_ones.value)
 
 
 def _without_overlaps(windows: Windows, client: Longs) -> Windows:

@@ -23,7 +23,7 @@ from ..frames.frame import TEXT
 from ..frames.given_frames import plain
 from ..frames.spark import spark_schema
 from ..hints import did_you_mean
-from ..model.grammar import ANY, LEFT_OUT
+from ..model.grammar import LEFT_OUT
 from ..state.taking import configs_of, listed_resources
 
 NAME = "kadmin_nb"
@@ -45,8 +45,6 @@ FRAMES = {
     "quotas": schemas.QUOTAS,
     "configs": schemas.CONFIGS,
     "brokers": schemas.BROKERS,
-    "users": schemas.USERS,
-    "client_configs": schemas.CLIENT_CONFIGS,
 }
 
 
@@ -186,18 +184,8 @@ def _configs(cluster: Cluster, asked: Asked) -> pa.Table:
     return configs_of(cluster.port, resources)
 
 
-def _users(cluster: Cluster, asked: Asked) -> pa.Table:
-    return cluster.users(user=list(asked.get("user", ())) or ANY).to_arrow()
-
-
-def _client_configs(cluster: Cluster, asked: Asked) -> pa.Table:
-    return cluster.client_configs.describe(user=list(asked.get("user", ())) or ANY).to_arrow()
-
-
 _READERS: Mapping[str, Callable[[Cluster, Asked], pa.Table]] = {
     "quotas": _quotas,
     "configs": _configs,
     "brokers": lambda cluster, _: cluster.brokers.to_arrow(),
-    "users": _users,
-    "client_configs": _client_configs,
 }

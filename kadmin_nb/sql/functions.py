@@ -57,7 +57,7 @@ def register(
     - `kafka_request(path, line)`, where a `broker` is told: a line of a request log as a struct, see `kafka_request`.
     - the data source: `spark.read.format("kadmin_nb").option("frame", "quotas").option("cluster", "prod")`, a row a
       quota, led by the `cluster` as it was written, and its `cluster_id`; `frame` is `quotas`, `configs` (without those
-      of loggers), `brokers`, `users` or `client_configs`, `cluster` what `kn.connect` takes, several parted by `;`.
+      of loggers) or `brokers`, `cluster` what `kn.connect` takes, several parted by `;`.
       Workers read it, which need the wheel for it, the profiles and a network to the brokers: a partition a cluster.
 
     All of them last as long as the session. Register anew for other quotas.

@@ -46,8 +46,6 @@ def _verbs(cluster: kn.Cluster) -> dict[str, kn.Answer]:
         "quotas": cluster.quotas.describe(),
         "configs": cluster.configs.describe(**every),
         "brokers": cluster.brokers,
-        "users": cluster.users(),
-        "client_configs": cluster.client_configs.describe(user=kn.ANY),
     }
 
 
@@ -117,7 +115,7 @@ def test_several_clusters_are_a_partition_each(spark, read, stored):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({}, "the option frame is missing. One of quotas, configs, brokers, users, client_configs."),
+        ({}, "the option frame is missing. One of quotas, configs, brokers."),
         ({"frame": "quota"}, "kadmin_nb has no frame 'quota'. Did you mean quotas?"),
         ({"frame": "quotas"}, "the option cluster is missing. A profile,"),
         ({"frame": "quotas", "cluster": " ;"}, "the option cluster is missing"),
