@@ -53,14 +53,13 @@ class LogEngine:
             There is no such path, or no file below it.
         """
         refuse_unknown(engine)
-        # an address, and a pattern with alternatives, are paths that only Spark knows
-        is_elsewhere = any(_is_address(path) or (not Path(path).exists() and "{" in path) for path in paths)
+        is_elsewhere = any(map(_is_address, paths))
         if engine == SPARK or (engine is None and is_elsewhere):
             reason = ", as asked" if engine else ": not files of this machine"
             return cls(paths, True, f"added up on Spark{reason}")
         files = log_files.local_files(paths)
         size = log_files.size_of(files)
-        if engine is None and (size > ARROW_LOG_BYTES or not all(map(log_files.is_readable, files))):
+        if engine is None and size > ARROW_LOG_BYTES:
             return cls(paths, True, f"added up on Spark: {figures.size(size)} of log")
         here = ADDING_UP.here(f"{figures.size(size)} of log", engine)
         return cls(paths, False, here)

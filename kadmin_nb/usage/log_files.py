@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import os
 import re
 import stat
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from glob import glob, has_magic
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
 
 from ..errors import Invalid, NotFound, UsageError
 from ..files import refuse_strange_format
-from ..hints import Hint, Option, sentence
 
 LONGEST_LINE = 1 << 26
 """Bytes of a line that is read. A gzip of a megabyte may hold one line of a gigabyte, for which no worker has room."""
@@ -27,12 +23,10 @@ PACKED = 10
 """Bytes of a request log in one byte of its gzip, about."""
 
 TORN = "Name the other files to leave it out, or give what can be unpacked: gzip -dc FILE > TEXT."
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-_ELSEWHERE = (".deflate", ".lz4", ".snappy", ".zst")
-"""The ends of names of compressed files that only Spark reads."""
+COMPRESSED = (".gz", ".bz2", ".lz4", ".zst")
+"""The ends of names of files that are unpacked."""
 _CHUNK = 1 << 23
 _FIRST_BYTES = 64
-_DAMAGE = (EOFError, zlib.error, OSError)
 _LEGAL = re.compile(r"[^\w/!$&'()*+,;=:@~.\-]", re.ASCII)
 """ASCII that an address of a file does not have as it is."""
 
@@ -58,7 +52,7 @@ def local_files(paths: Iterable[str]) -> list[Path]:
     for file in files:
         if not stat.S_ISREG(file.stat().st_mode):
             raise UsageError(f"{file} is not a file", hint="A pipe or a device may never end.")
-        if file.suffix not in (*_OPENERS, *_ELSEWHERE) and os.access(file, os.R_OK):
+        if file.suffix not in COMPRESSED and os.access(file, os.R_OK):
             with file.open("rb") as stream:  # the lines of UTF-16 would be a quarantine of nonsense
                 refuse_strange_format(stream.read(_FIRST_BYTES), str(file), "a request log")
     return files
@@ -66,12 +60,7 @@ def local_files(paths: Iterable[str]) -> list[Path]:
 
 def size_of(files: Iterable[Path]) -> int:
     """Bytes of text in these files, about: what a compressed one holds is a guess."""
-    return sum(file.stat().st_size * (PACKED if file.suffix in _OPENERS else 1) for file in files)
-
-
-def is_readable(file: Path) -> bool:
-    """Can this process unpack it?"""
-    return file.suffix not in _ELSEWHERE
+    return sum(file.stat().st_size * (PACKED if file.suffix in COMPRESSED else 1) for file in files)
 
 
 def address(file: Path) -> str:
@@ -105,18 +94,16 @@ def _is_seen(name: str) -> bool:
 def line_batches(files: Sequence[Path]) -> Iterator[tuple[pa.Array, pa.Array]]:
     """The address of a file and some of its lines, as bytes."""
     for file in files:
-        if not is_readable(file):
-            raise UsageError(f"only Spark can unpack {file}", hint=Hint(sentence("{} can.", Option("engine", "spark"))))
         try:
-            with _OPENERS.get(file.suffix, Path.open)(file, "rb") as stream:
+            with pa.input_stream(str(file)) as stream:  # which unpacks by the name's end
                 yield from ((pa.repeat(address(file), len(lines)), lines) for lines in _in_lines(stream))
-        except _DAMAGE as error:
-            if file.suffix not in _OPENERS:
+        except (OSError, pa.ArrowInvalid) as error:
+            if file.suffix not in COMPRESSED:
                 raise Invalid(f"{file} cannot be read: {error}") from None
             raise Invalid(f"{address(file)} cannot be read to its end", hint=TORN) from None
 
 
-def _in_lines(stream: IO[bytes]) -> Iterator[pa.Array]:
+def _in_lines(stream: Any) -> Iterator[pa.Array]:
     """The lines of a stream. Those that are too long to be Kafka's are passed over."""
     rest = b""
     while chunk := stream.read(_CHUNK):

@@ -227,7 +227,7 @@ def requests(
     Parameters
     ----------
     lines
-        Files and folders, with everything below them, plain, gzip or bzip2; `*` and `?` are patterns:
+        Files and folders, with everything below them, plain, gzip, bzip2, lz4 or zstd; `*` and `?` are patterns:
         `logs/*/*request*`. Or a Spark
         DataFrame of lines, with a column `line` or `value`, and `path` if it names the broker. It may be a stream: of
         files, of Auto Loader, of a Kafka topic.
