@@ -69,11 +69,6 @@ def only_without(limits: object) -> str:
     return f"only clients without a client-id; all others keep {limits}"
 
 
-def shadowers(entity: Entity) -> tuple[Entity, ...]:
-    """The entities whose quota would leave none for this entity's, most specific first."""
-    return firsts(entity) if entity.level in COMES_BEFORE else ()
-
-
 def shadowed_by(stored: Stored, entity: Entity, key: str) -> Entity | None:
     """The quota that always wins over this one; None when this one can still bind someone."""
     return comes_first(stored, entity, key) if entity.level in COMES_BEFORE else None
@@ -92,7 +87,7 @@ def shadows_of_added(before: Stored, after: Stored) -> dict[tuple[Entity, str], 
     shadowed: dict[tuple[Entity, str], list[Entity]] = {}
     for entity, key in after:
         if entity.level in COMES_BEFORE and shadowed_by(before, entity, key) is None:
-            for other in shadowers(entity):
+            for other in firsts(entity):
                 if (other, key) in added:
                     shadowed.setdefault((other, key), []).append(entity)
     return {change: tuple(sorted(entities, key=str)) for change, entities in shadowed.items()}

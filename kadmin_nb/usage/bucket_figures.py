@@ -344,11 +344,6 @@ class Groups:
         """The number of rows of each group."""
         return np.diff(self.firsts, append=len(self.of_row))
 
-    @property
-    def places(self) -> Longs:
-        """The place of each row within its group, from 0."""
-        return np.arange(len(self.of_row)) - self.firsts[self.of_row]
-
     def reduced(self, ufunc: np.ufunc, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The values of each group, put together by `ufunc`."""
         return ufunc.reduceat(values, self.firsts) if len(self.firsts) else values[:0]
