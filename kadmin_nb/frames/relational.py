@@ -446,11 +446,6 @@ def of_cluster(frame: Frame, cluster_id: str) -> Frame:
     return rows.drop("cluster_id") if spark.is_spark(rows) else rows.drop_columns(["cluster_id"])
 
 
-def positive(frame: Frame, column: str) -> Frame:
-    """The rows in which a column is above 0."""
-    return where(frame, words_of(frame).column(column) > 0)
-
-
 def each_once(frame: Frame, columns: Sequence[str] | None = None, together: Sequence[str] = ()) -> Frame:
     """These columns of a frame, or all, each combination of values once.
 
