@@ -25,7 +25,6 @@ from ..model.quota_keys import IP_KEYS, QUOTA_KEY_NAMES, USER_CLIENT_KEYS
 from ..model.resources import WORDS
 from ..model.scram import MECHANISMS
 from ..paths import cache_dir
-from ..web import result_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -266,6 +265,8 @@ class NamesOfThread:
         self._known: dict[str | None, tuple[float, Mapping[str, tuple[str, ...]]]] = {}
 
     def __call__(self, word: str, target: str | None, before: Sequence[str]) -> Iterable[Value]:
+        from ..web import result_of  # with an HTTP client, which a terminal need not load
+
         yield from fixed_values(word, before)
         asked, names = self._known.get(target, (-FRESH, {}))
         if word in (*TYPES, *WORDS) and time.monotonic() - asked >= FRESH:

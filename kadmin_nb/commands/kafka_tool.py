@@ -30,7 +30,7 @@ def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> Non
         raise HelpAsked(f"kadmin_nb {version('kadmin_nb')}, with the arguments of Kafka 4.4")
 
 
-_CONNECTION = ("bootstrap_server", "command_config", "adminclient_property")
+_CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")
 NOT_KAFKAS = "Kafka's own tool has no such option."
 
 
@@ -78,6 +78,8 @@ def kafka_connection(command: Command) -> Command:
         metavar="KEY=VALUE,…",
         help=f"Client properties that override the file (KIP-248). {NOT_KAFKAS}",
     )
+    @click.option("--bootstrap-controller", metavar="HOST:PORT", hidden=True)
+    @click.option("--zookeeper", metavar="URL", hidden=True)
     @functools.wraps(command)
     @click.pass_context
     def run(ctx: click.Context, /, **params: Any) -> Any:
@@ -101,6 +103,8 @@ def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None,
         No broker, or something that is not one.
     """
     chosen, target = {name: params.pop(name) for name in _CONNECTION}, ctx.meta.get("cluster")
+    if chosen["zookeeper"] or chosen["bootstrap_controller"]:
+        raise UsageError("kadmin_nb connects to brokers only", hint="--bootstrap-server with a broker's address.")
     bootstrap, file = chosen["bootstrap_server"], chosen["command_config"]
     if bootstrap and target:
         raise UsageError("--bootstrap-server and --cluster both name the brokers", hint="Use one of them.")

@@ -216,8 +216,8 @@ def check(session: Session, file: Path, target: Any, pairs: Any) -> Any:
     clients = frame_in_arrow(session, pairs)
     found = _target(session, target)
     if isinstance(found, str):
-        with session.at(found, {}):
-            return checked(rules, session.cluster, pairs=clients)
+        with session.at(found, {}) as there:
+            return checked(rules, there.cluster, pairs=clients)
     return checked(rules, found, on=session.cluster if isinstance(found, Plan) else None, pairs=clients)
 
 

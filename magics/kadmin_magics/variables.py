@@ -17,6 +17,10 @@ _BETWEEN = ("IPython", "kadmin_magics", "decorator")
 """Packages whose frames lie between a line and its magic."""
 
 
+_INLINE = ("<listcomp>", "<setcomp>", "<dictcomp>")
+"""Comprehensions that have a frame of their own before Python 3.12: called at once, by the code around them."""
+
+
 def caller() -> FrameType:
     """The frame of the code that the running magic is a line of: of a cell, a function, a comprehension."""
     frame: FrameType = sys._getframe(1)
@@ -63,9 +67,12 @@ class CallersVariables:
         return self._frame.f_globals if _is_within_another(self._frame) else {}
 
     def _unknown(self, name: str) -> UsageError:
+        code = self._frame.f_code
+        if name in code.co_varnames + code.co_cellvars + code.co_freevars:
+            return UsageError(f"{name} has no value yet in {code.co_name}")
         if name in self._unseen():
             return UsageError(
-                f"{name} is not a variable of {self._frame.f_code.co_qualname} itself",
+                f"{name} is not a variable of {code.co_qualname} itself",
                 hint=f"Pass it as an argument, or use {name} in the function's own code.",
             )
         hidden: dict[str, Any] = self._shell.user_ns_hidden
@@ -75,7 +82,7 @@ class CallersVariables:
 
 def _is_within_another(frame: FrameType) -> bool:
     """True of a function within a function: of the names around it Python keeps those that its own code uses."""
-    return "<locals>" in frame.f_code.co_qualname
+    return "<locals>" in frame.f_code.co_qualname and frame.f_code.co_name not in _INLINE
 
 
 def _names_in(frame: FrameType) -> dict[str, Any]:
@@ -83,7 +90,9 @@ def _names_in(frame: FrameType) -> dict[str, Any]:
     if frame.f_locals is frame.f_globals:
         return frame.f_globals
     code = frame.f_code
-    if _is_within_another(frame):
+    if code.co_name in _INLINE and frame.f_back is not None:
+        around = _names_in(frame.f_back)
+    elif _is_within_another(frame):
         around = {"__builtins__": frame.f_globals.get("__builtins__", __builtins__)}
     else:
         around = frame.f_globals

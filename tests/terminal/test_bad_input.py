@@ -27,7 +27,7 @@ CASES = {
     "more types than names": (
         "kafka-configs --alter --entity-type users --entity-type clients --entity-name a "
         "--add-config producer_byte_rate=1000000",
-        "An entity name must be specified for every entity type",
+        "An entity name must be specified with --alter of clients",
     ),
     "more names than types": (
         "kafka-configs --describe --entity-name a",

@@ -33,11 +33,13 @@ def test_a_describe_loads_only_what_it_shows(kafka: LocalKafka, unique: Callable
 
 
 @pytest.mark.broker
-def test_many_changes_in_one_call_load_no_pandas(kafka: LocalKafka, unique: Callable[[str], str]) -> None:
+def test_many_changes_in_one_call_load_no_pandas(
+    kafka: LocalKafka, unique: Callable[[str], str], tmp_path: Path
+) -> None:
     """Of the second that 500 changes took, pandas took a third: a sum of rows and an array of names had loaded it."""
-    users = [word for _ in range(20) for word in ("--user", unique("writer"))]
-    words = ["kafka-configs", "--bootstrap-server", kafka.bootstrap, "--alter", *users]
-    assert "pandas" not in loaded_by([*words, "--add-config", "producer_byte_rate=1048576"])
+    changes = tmp_path / "changes.txt"
+    changes.write_text("".join(f"set producer_byte_rate=1048576 user={unique('writer')}\n" for _ in range(20)))
+    assert "pandas" not in loaded_by(["plan", "-f", str(changes), "--apply", "--cluster", kafka.bootstrap])
 
 
 LINES = {
