@@ -1,8 +1,9 @@
-"""What needs a look. `cluster.quotas.audit()`: quotas that repeat others or never apply, clients without a limit;
-`cluster.configs.audit()` reads for the rules of `advice`."""
+"""What needs a look. `cluster.quotas.audit()`: quotas that repeat others or never apply, clients without a limit,
+generated client-ids; `cluster.configs.audit()` reads for the rules of `advice`."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -40,11 +41,12 @@ from .resolving import marks, pairs_of
 if TYPE_CHECKING:
     from ..frames.blocks import Block
 
-SHADOWED, REDUNDANT, UNLIMITED = "shadowed", "redundant", "unlimited"
+SHADOWED, REDUNDANT, UNLIMITED, CLIENT_IDS = "shadowed", "redundant", "unlimited", "client-ids"
 QUOTA_FINDINGS = {
     SHADOWED: "a quota that can never apply, because another one always wins",
     REDUNDANT: "without it the same limit applies",
     UNLIMITED: "no limit applies to these clients",
+    CLIENT_IDS: "names that look generated, by their pattern",
 }
 """The words of the findings of quotas."""
 
@@ -83,7 +85,7 @@ class Audit(Findings):
 class QuotaFindings(Audit):
     """FINDINGS of quotas; `edits()` are the removals of redundant quotas that change no client's limit or bucket.
 
-    Their `resource_type` is QUOTA, and `resource_name` an entity, or clients.
+    Their `resource_type` is QUOTA, and `resource_name` an entity, clients, or the pattern of client-ids.
     """
 
     words = QUOTA_FINDINGS
@@ -106,6 +108,7 @@ def quota_audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, a
         found += _unlimited(quotas, known, keys, covered)
         for missing in _not_known(given, len(known), covered):
             found.append(_named(Finding.not_known(UNLIMITED, missing, None, coverage=covered), ""))
+        found += _generated(known["client_id"].unique().to_pylist(), covered)
     return QuotaFindings(found, kafka.id, marked)
 
 
@@ -164,6 +167,28 @@ def _not_known(given: pa.Table, clients: int, covered: Coverage | None) -> Itera
         unnamed = len(each_once(given, _CLIENT_COLUMNS)) - len(each_once(known_clients(given), _CLIENT_COLUMNS))
         if unnamed:
             yield f"the limits of {unnamed:,} buckets of this usage that do not name their clients"
+
+
+GENERATED = re.compile(
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9a-z])(?:\d+|(?=[0-9a-z]*\d)[0-9a-z]{6,})(?![0-9a-z])", re.I
+)
+"""The parts of a client-id that vary from start to start: a UUID, a number, a word of letters and digits."""
+
+ALIKE = 3
+"""Client-ids from which on a pattern counts as generated: app-1 and app-2 may be two applications."""
+
+
+def _generated(client_ids: Iterable[str], covered: Coverage | None) -> Iterator[Finding]:
+    """Client-ids that differ only in generated parts, by pattern: no quota of one applies again (KAFKA-9411)."""
+    groups: dict[str, list[str]] = {}
+    for client_id in client_ids:
+        groups.setdefault(GENERATED.sub("*", client_id), []).append(client_id)
+    for pattern, ids in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
+        if len(ids) >= ALIKE:
+            message = (
+                f"{len(ids):,} client-ids like {pattern}, such as {ids[0]}: a quota of their user limits them together"
+            )
+            yield _named(Finding(CLIENT_IDS, WARNING, message, coverage=covered).with_(value=str(len(ids))), pattern)
 
 
 def _whose(user: str | None, client_id: str | None) -> str:

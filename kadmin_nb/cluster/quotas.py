@@ -208,9 +208,10 @@ class Quotas:
     ) -> QuotaFindings:
         """FINDINGS of the quotas: what repeats, never applies, or is missing. Nothing is changed.
 
-        `finding` is `shadowed` (another quota always wins), `redundant` (the same limit applies without it)
-        or `unlimited` (clients without a limit). `.only("redundant")` chooses, and `stage.add(found.edits())` stages
-        the removals that change no limit and no bucket.
+        `finding` is `shadowed` (another quota always wins), `redundant` (the same limit applies without it),
+        `unlimited` (clients without a limit) or `client-ids` (generated ones, by pattern; where `clients` are given).
+        `.only("redundant")` chooses, and `stage.add(found.edits())` stages the removals that change no limit and no
+        bucket.
 
         Parameters
         ----------

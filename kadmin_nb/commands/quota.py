@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..frames.blocks import Block
 
 TO_READ = "[TYPE=NAME]..."
-FINDINGS = ("shadowed", "redundant", "unlimited")
+FINDINGS = ("shadowed", "redundant", "unlimited", "client-ids")
 """The words of `--only`; a test compares them with those of `cluster.audits`, which loads Arrow."""
 
 
@@ -192,6 +192,8 @@ def audit(
     plan_options: PlanOptions,
 ) -> Any:
     """Find quotas without effect, and clients without one.
+
+    With --clients also client-ids that look generated, by pattern.
 
     \b
     {here} --only redundant --stage

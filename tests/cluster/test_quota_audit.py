@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -66,6 +68,20 @@ def test_clients_without_a_limit_are_told(cluster, unique, told) -> None:
     answer = told(*line, "--clients", "clients", clients=pairs)
     assert answer["message"].to_pylist() == [f"user={pairs['user'][1]} client-id=app: no limit of producer_byte_rate"]
     assert not [name for name in told(*line)["resource_name"].to_pylist() if f"user={user} " in f"{name} "]
+
+
+def test_generated_client_ids_are_told_by_pattern(unique, told) -> None:
+    """Forty thousand client-ids, each with a limit of its own."""
+    ids = [f"app-{uuid.UUID(int=number)}" for number in range(3)]
+    others = ["web-1", "web-2", "job-7f9c2d", "job-8a1b3e", "job-9c2d4f", "orders", "payments", "billing"]
+    clients = pd.DataFrame({"user": unique("user"), "client_id": [*ids, *others]})
+    found = told("quota", "audit", "--only", "client-ids", "--clients", "clients", clients=clients).to_arrow()
+    rows = [(row["resource_name"], row["value"], row["message"]) for row in found.to_pylist()]
+    together = "a quota of their user limits them together"
+    assert rows == [
+        ("app-*", "3", f"3 client-ids like app-*, such as {ids[0]}: {together}"),
+        ("job-*", "3", f"3 client-ids like job-*, such as job-7f9c2d: {together}"),
+    ]
 
 
 def test_quotas_that_never_apply_are_found(cluster, unique, told) -> None:
