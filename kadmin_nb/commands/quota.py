@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +38,6 @@ if TYPE_CHECKING:
 TO_READ = "[TYPE=NAME]..."
 FINDINGS = ("shadowed", "redundant", "unlimited", "client-ids")
 """The words of `--only`; a test compares them with those of `cluster.audits`, which loads Arrow."""
-
-
-def _pairs(text: str) -> Callable[[options.Command], options.Command]:
-    """`--pairs NAME`."""
-    return click.option("--pairs", metavar="NAME", type=FRAME, help=text)
 
 
 @click.group(cls=Verbs)
@@ -85,7 +80,12 @@ def describe(
 @options.reading
 @words(completions.entities, TO_READ)
 @options.keys(completions.quota_keys)
-@_pairs("A frame with user and client_id: a variable, or a Parquet or CSV file.")
+@click.option(
+    "--pairs",
+    metavar="NAME",
+    type=FRAME,
+    help="A frame with user and client_id: a variable, or a Parquet or CSV file.",
+)
 @options.engine("The engine for the pairs; default: by their number.")
 @click.option("--overridden", is_flag=True, help="Also the overridden quotas, most specific first.")
 @options.assume_default
@@ -210,18 +210,15 @@ def audit(
 @every
 @words(completions.quota_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*TYPES)
-@_pairs("Set it on each of these clients: a frame with user and client_id; without KEY=VALUE also key and value.")
-def set_(session: Session, words: tuple[str, ...], pairs: Any, plan_options: PlanOptions) -> Any:
+def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Set quotas of a user, a client-id, both, or an ip.
 
     Values have units, such as 5MB/s and 50%.
 
     \b
     {here} producer_byte_rate=5MB/s user=alice client-id=app
-    {here} producer_byte_rate=5MB/s --pairs clients.csv
-    {here} --pairs limits.csv
     """
-    return session.change(_edits("set", words, pairs, session, plan_options), plan_options)
+    return session.change(_edits("set", words, session, plan_options), plan_options)
 
 
 @quota.command()
@@ -229,27 +226,15 @@ def set_(session: Session, words: tuple[str, ...], pairs: Any, plan_options: Pla
 @every
 @words(completions.quota_removals, "KEY... TYPE=NAME...")
 @options.types(*TYPES)
-@_pairs("Remove it from each of these clients: a frame with user and client_id.")
-def remove(session: Session, words: tuple[str, ...], pairs: Any, plan_options: PlanOptions) -> Any:
+def remove(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Remove quotas of a user, a client-id, both, or an ip."""
-    return session.change(_edits("remove", words, pairs, session, plan_options), plan_options)
+    return session.change(_edits("remove", words, session, plan_options), plan_options)
 
 
-def _edits(verb: str, words: Sequence[str], pairs: Any, session: Session, plan_options: PlanOptions) -> list[Edit]:
-    """The edits of one line; or the same for each client of a frame, or what the frame itself says of each."""
-    if pairs is None:
-        return session.matches(plan_options.every).edits(
-            words, lambda line: change_words.quota_edits(verb, line, plan_options.allow_unknown)
-        )
-    from ..plans.change_lines import limits_of_pairs, on_each_pair
-
-    clients = frame_in_arrow(session, pairs)
-    if verb == "set" and not words:
-        return limits_of_pairs(clients)
-    if whom := next((word for word in words if entity_type(word.partition("=")[0])), None):
-        raise UsageError(f"{whom} and --pairs both name clients", hint="Use one of them.")
-    pattern = change_words.quota_edits(verb, [*words, "user=x"], plan_options.allow_unknown)
-    return on_each_pair(pattern, clients)
+def _edits(verb: str, words: Sequence[str], session: Session, plan_options: PlanOptions) -> list[Edit]:
+    return session.matches(plan_options.every).edits(
+        words, lambda line: change_words.quota_edits(verb, line, plan_options.allow_unknown)
+    )
 
 
 CHARTS = ("effective", "hierarchy", "history", "plan", "usage")

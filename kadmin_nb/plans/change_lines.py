@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Protocol
-
-import pyarrow as pa
+from typing import Protocol
 
 from ..errors import KadminError, NotFound, UsageError
 from ..frames import schemas
@@ -18,7 +16,7 @@ from ..frames.given_frames import TEXT_COLUMNS, arrow_table, refuse_other_than_t
 from ..hints import Hint, Option, sentence
 from ..model.changes import Edit
 from ..model.client_configs import CLIENT_KEYS
-from ..model.entity import ARGUMENTS, Entity, entity_type
+from ..model.entity import Entity, entity_type
 from ..model.expansion import Expand, literal_words
 from ..model.grammar import (
     ANY,
@@ -36,7 +34,7 @@ from ..model.grammar import (
 from ..model.resources import WORDS
 from .change_words import choices, left_of_sign, names_a_user
 from .kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS
-from .kinds.change_kind import ChangeKind, FrameRow, is_null
+from .kinds.change_kind import ChangeKind, FrameRow
 
 
 def edits(
@@ -168,50 +166,6 @@ def _placed(number: int, row: FrameRow, kind: ChangeKind) -> Edit:
         return kind.row_edit(row)
     except KadminError as exc:
         raise exc.within(f"row {number} of {_FRAME}") from None
-
-
-def on_each_pair(edits: Sequence[Edit], pairs: Any) -> list[Edit]:
-    """The same edits on each client of PAIRS, each once; a null or blank part is not part of its entity.
-
-    Raises
-    ------
-    UsageError
-        Not a frame, a column is missing, or a row without any name, by its number from 1.
-    """
-    return [replace(edit, resource=entity) for entity in dict.fromkeys(_pair_entities(pairs)) for edit in edits]
-
-
-def limits_of_pairs(pairs: Any) -> list[Edit]:
-    """The quota that each row sets on a client, by `key` and `value`, such as 5MB/s; a null value removes.
-
-    A row says whose it is as PAIRS do, or, where the frame has them, by `entity` or `level`, as QUOTAS do.
-
-    Raises
-    ------
-    UsageError, Invalid
-        Not a frame, a column is missing, or a row that cannot be set, by its number from 1.
-    """
-    table = arrow_table(pairs, (*QUOTAS.columns, *QUOTAS.columns_beside), "the pairs", mixed=_MIXED)
-    schemas.require_columns("the pairs", QUOTAS.columns, table.column_names)
-    if not {"entity", "level"} & {*table.column_names}:
-        entities = pa.array(map(str, _pair_entities(table)), pa.string())
-        table = table.drop_columns(list(_PAIR_NAMES)).append_column("entity", entities)
-    return frame_edits(table, QUOTAS)
-
-
-_PAIR_NAMES = ("user", "client_id")
-
-
-def _pair_entities(pairs: Any) -> Iterator[Entity]:
-    """The entity of each row."""
-    table = arrow_table(pairs, _PAIR_NAMES, "the pairs")
-    schemas.require_columns("the pairs", _PAIR_NAMES, table.column_names)
-    refuse_other_than_text(table, _PAIR_NAMES, "the pairs")
-    for number, row in enumerate(table.select(_PAIR_NAMES).to_pylist(), 1):
-        parts = {ARGUMENTS[name]: str(value) for name, value in row.items() if value and not is_null(value)}
-        if not parts:
-            raise UsageError(f"row {number} of the pairs names no client")
-        yield Entity.of(parts)
 
 
 MOST = 100

@@ -12,7 +12,7 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from kadmin_nb import clients, errors
+from kadmin_nb import clients
 from kadmin_nb.client_configs.follower import Followed
 
 STUB = Path(confluent_kafka.__file__).with_name("cimpl.pyi")
@@ -65,13 +65,6 @@ def test_no_call_reaches_the_class_without_a_client_behind_it(name: str) -> None
     public = {method for method in vars(base) if not method.startswith("_")}
     assert public - {*vars(wrapper), *vars(Followed)} == set()
     assert issubclass(wrapper, base)
-
-
-@pytest.mark.parametrize("name", ["AIOProducer", "AIOConsumer"])
-def test_asyncio_clients_are_refused(name: str) -> None:
-    """The asyncio client was wrapped, and ignored every change."""
-    with pytest.raises(errors.Unsupported, match="asyncio"):
-        getattr(clients, name)
 
 
 def test_an_application_needs_confluent_kafka_alone() -> None:

@@ -1,11 +1,10 @@
-"""Reviews of a cluster's quotas, and a limit for many clients at once, on a real broker."""
+"""Reviews of a cluster's quotas, on a real broker."""
 
 from __future__ import annotations
 
 import uuid
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
@@ -13,9 +12,6 @@ from kadmin_nb.cluster.audits import QUOTA_FINDINGS
 from kadmin_nb.commands import run
 from kadmin_nb.commands.quota import FINDINGS
 from kadmin_nb.commands.session import Session
-from kadmin_nb.model.changes import Edit
-from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.change_lines import on_each_pair
 
 
 @pytest.fixture
@@ -91,23 +87,3 @@ def test_quotas_that_never_apply_are_found(cluster, unique, told) -> None:
     assert [*QUOTA_FINDINGS] == [*FINDINGS]
     found = told("quota", "audit", "--only", "shadowed").findings
     assert all(finding.edit is None and finding.fix.startswith("quota remove ") for finding in found)
-
-
-def test_one_limit_for_many_clients(cluster, unique, told) -> None:
-    """Five hundred clients were to get a limit, and I wrote a loop."""
-    user = unique("user")
-    pairs = pd.DataFrame({"user": [user] * 3, "client_id": ["a", "b", None]})
-    plan = told("quota", "set", "producer_byte_rate=5MB/s", "--pairs", "clients", clients=pairs)
-    whose = [f"user={user}", f"user={user} client-id=a", f"user={user} client-id=b"]
-    assert sorted(plan.to_arrow()["resource"].to_pylist()) == whose
-    with pytest.raises(kn.UsageError, match="both name clients"):
-        told("quota", "set", "producer_byte_rate=5MB/s", "user=alice", "--pairs", "clients", clients=pairs)
-
-
-def test_a_hostile_name_among_many_stays_a_name() -> None:
-    """A client called <default> among the five hundred changed everybody's limit."""
-    limit = Edit("set", Entity.of({"user": "x"}), "producer_byte_rate", "1")
-    pairs = pa.table({"user": ["<default>", "a b' c"], "client_id": pa.array(["<any>", None], pa.string())})
-    assert [edit.resource.get("user") for edit in on_each_pair([limit], pairs)] == ["<default>", "a b' c"]
-    with pytest.raises(kn.UsageError, match="row 1 of the pairs names no client"):
-        on_each_pair([limit], pa.table({"user": pa.array([None], pa.string()), "client_id": [""]}))

@@ -105,18 +105,6 @@ def test_why_observes_and_explains_in_one_line(live, unique):
     assert (refused.code, "--for and --usage cannot be combined" in refused.err) == (2, True)
 
 
-def test_a_file_of_limits_is_set_client_by_client(live, unique, tmp_path):
-    """Each row had its own limit, and only one limit for all of them could be set."""
-    user, place = unique("user"), tmp_path / "limits.csv"
-    place.write_text(f"user,client_id,key,value\n{user},app,{PRODUCE},5MB/s\n{user},,{FETCH},1MB/s\n")
-    assert live("quota", "set", "--pairs", str(place), "--apply").code == 0
-    rows = json.loads(live("quota", "describe", f"user={user}", "client-id=<any>", "--json").out)
-    rows += json.loads(live("quota", "describe", f"user={user}", "--json").out)
-    assert {(row["client_id"], row["key"], row["value"]) for row in rows} == {("app", PRODUCE, 5e6), (None, FETCH, 1e6)}
-    place.write_text(f"user,client_id,key,value\n{user},app,{PRODUCE},5 miles\n")
-    assert "row 1" in live("quota", "set", "--pairs", str(place), "--apply").err
-
-
 def test_who_uses_most_of_each_key():
     """The loudest client was in row 3,000."""
     rows = usage(

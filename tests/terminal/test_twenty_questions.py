@@ -113,7 +113,6 @@ QUESTIONS = {
     "who uses most": ("quota top {usage} --most 3", ["producer", "q-app"]),
     "who are the clients at all": ("quota usage {usage} --clients", ["q-app"]),
     "may I": ("may-i set producer_byte_rate=5MB/s user=q-team", ["No right is missing"]),
-    "one limit for many clients": ("quota set producer_byte_rate=5MB/s --pairs {pairs}", ["5 to set, 1 to change"]),
     "is this a slip": ("quota set producer_byte_rate=5 user=q-team", ["Was 5MB/s meant?"]),
     "what is set on my topic, and where does it come from": (
         "config describe topic={topic}",
