@@ -90,7 +90,7 @@ def json_lines(value: Any) -> Iterator[str]:
     )
 
 
-PRINT_FORMATS = ("cell", "kafka-configs", "markdown")
+PRINT_FORMATS = ("markdown",)
 
 
 def in_print_format(value: Any, form: str) -> Any:
@@ -105,7 +105,7 @@ def in_print_format(value: Any, form: str) -> Any:
 
     if not isinstance(value, PrintFormats):
         raise UsageError(f"--print {form} works with stages and plans only")
-    return getattr(value, f"to_{form.replace('-', '_')}")()
+    return value.to_markdown()
 
 
 USUAL = os.terminal_size((80, 24))

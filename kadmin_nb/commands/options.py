@@ -232,7 +232,7 @@ _json = _shared("--json", is_flag=True, help="Print the rows as JSON, as in --ou
 printing = _remembered(
     "--print",
     type=click.Choice(PRINT_FORMATS),
-    help="Print it as cell lines, kafka-configs.sh, or a block for a PR.",
+    help="Print it as a block for a pull request.",
 )
 """`--print`: for every verb that returns a stage or a plan."""
 assume_default = click.option(

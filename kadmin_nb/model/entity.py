@@ -26,11 +26,6 @@ def entity_type(name: str) -> str | None:
     return kind if kind and (kind in TYPES or kind != name) else None
 
 
-def type_word(kind: str) -> str:
-    """The name that a word of a line has for this type."""
-    return kind if kind in TYPES else f"{_ANY_TYPE}{kind}"
-
-
 @dataclass(frozen=True)
 class Entity(Configurable):
     """A quota entity, as `user=alice client-id=<default>`: types with a name or `DEFAULT` each.

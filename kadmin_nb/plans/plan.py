@@ -29,7 +29,7 @@ from . import advice, plan_file
 from .advice import Advice, answer
 from .apply_options import ApplyOptions, shows_options, with_arguments
 from .execution.progress import Progress, Stopped, never, silent
-from .formats import PrintFormats, Subject
+from .formats import PrintFormats
 from .kinds import remedy, rights_to_apply
 from .plan_file import PlanHead, columns_of, row_of
 
@@ -349,14 +349,6 @@ class Plan(PrintFormats):
 
     def _at(self, syntax: Syntax) -> Plan:
         return replace(self, _syntax=syntax)
-
-    def _subject(self) -> Subject:
-        end = {"expired" if self.head.has_expired() else "expires": self.head.expires}
-        head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.head.author, **end}
-        head["noted"] = "; ".join(self._noted)
-        told = [*self._left_lines, *self._refusal_lines(hints.terminal), *self._remarks(hints.terminal, advice.SHOWN)]
-        said = {"plan": self.id, **{name: text for name, text in head.items() if text}}
-        return Subject(self.changes, said, told)
 
     def _rows(self) -> list[dict[str, Any]]:
         return list(map(row_of, self.changes))

@@ -25,7 +25,7 @@ from ..secrets import Secret, covered
 from . import change_lines
 from .change_lines import Existing, Matches
 from .change_words import client_config_edit, sent_again
-from .formats import PrintFormats, Subject
+from .formats import PrintFormats
 from .kinds import kind_of
 from .kinds.config_changes import value_text
 from .observed_state import append, subtract
@@ -405,12 +405,6 @@ class Stage(PrintFormats):
         rows = wishes(self._edits.staged().values())
         unknown: dict[str, list[object]] = {"after": [None] * len(rows), "old_known": [False] * len(rows)}
         return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)
-
-    def _subject(self) -> Subject:
-        return Subject(wishes(self._edits.staged().values()))
-
-    def _planned(self) -> Subject:
-        return self.plan()._subject()
 
     def __len__(self) -> int:
         return len(self._edits)

@@ -10,7 +10,7 @@ import kadmin_nb as kn
 
 SHOWN = {"as_html", "as_text", "hint", "raise_for_errors"}
 FRAMES = SHOWN | {"to_arrow", "to_pandas", "to_spark"}
-PRINTED = FRAMES | {"to_cell", "to_kafka_configs", "to_markdown"}
+PRINTED = FRAMES | {"to_markdown"}
 
 PUBLIC = {
     kn.Answer: FRAMES | {"columns", "differing", "failed", "head", "notes", "ok"},
@@ -51,7 +51,7 @@ def test_nothing_is_offered_that_a_user_does_not_call(kind: type) -> None:
 def test_a_cluster_has_few_names() -> None:
     """Tab after `cluster.` listed 34 names."""
     assert len(PUBLIC[kn.Cluster]) <= 22
-    assert (len(PUBLIC[kn.Plan]), len(PUBLIC[kn.Stage])) == (25, 23)
+    assert (len(PUBLIC[kn.Plan]), len(PUBLIC[kn.Stage])) == (23, 21)
 
 
 def test_the_library_has_few_names() -> None:

@@ -14,7 +14,7 @@ from kadmin_nb.model.changes import DELETE, SET, Change, Edit, Refusal, Target
 from kadmin_nb.model.configurable import Configurable
 from kadmin_nb.model.findings import DANGER, WARNING, Finding
 from kadmin_nb.model.grammar import format_word
-from kadmin_nb.plans.kinds.change_kind import Answers, ChangeKind, ToolWords
+from kadmin_nb.plans.kinds.change_kind import Answers, ChangeKind
 from kadmin_nb.plans.observed_state import LookOptions, ObservedState, ObservedValue
 from tests.double import FakeKafka
 
@@ -103,9 +103,6 @@ class LabelChanges(ChangeKind):
 
     def warnings(self, changes: Sequence[Change], state: object) -> Iterable[Finding]:
         return [Finding("labels", WARNING, f"{len(changes)} labels")]
-
-    def tool_words(self, resource: Configurable) -> ToolWords:
-        return [("labelled", cast(Labelled, resource).name)]
 
 
 LABELS = LabelChanges()

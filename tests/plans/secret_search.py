@@ -48,7 +48,7 @@ def shown(*objects: Any) -> str:
 
 def _of(one: Any) -> Iterable[str]:
     yield from (str(one), repr(one), f"{one}", repr(getattr(one, "__dict__", None)))
-    for name in ("_repr_html_", "to_cell", "to_kafka_configs", "to_markdown", "document", "to_json"):
+    for name in ("_repr_html_", "to_markdown", "document", "to_json"):
         if hasattr(type(one), name):
             try:
                 yield from (str(text := getattr(one, name)()), repr(text))

@@ -136,13 +136,6 @@ def test_what_quotas_do_together_is_not_done_by_it(kafka):
     assert gate.pass_([of_label], JournalState()) == {}
 
 
-def test_every_format_prints_it(plan):
-    """The export had every row but the labels."""
-    assert "label team=red labelled=alice\nunlabel old labelled=alice\n" in str(plan.to_cell())
-    assert "--entity-type labelled --entity-name alice --delete-config old\n" in str(plan.to_kafka_configs())
-    assert "labelled=alice" in str(plan.to_markdown())
-
-
 def test_one_that_no_broker_validates_says_so(kafka, monkeypatch):
     """A credential's row was "ok" before anybody could have been asked (KIP-554 has no validate-only)."""
     monkeypatch.setattr(type(LABELS), "can_validate", False)

@@ -11,7 +11,6 @@ from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.plan import Plan
-from kadmin_nb.plans.stage import Stage
 from kadmin_nb.secrets import Secret, redacted
 from tests.double import FakeKafka
 from tests.double.faults import Crash, Crashed, SomeRefused
@@ -155,19 +154,6 @@ def test_one_that_is_not_there_is_not_deleted(kafka):
     assert plan.changes[0].note == "no change needed"
     assert apply(kafka, plan, Pages()) == [UNCHANGED]
     assert sent(kafka) == []
-
-
-def test_every_format_prints_it(kafka):
-    """The export had every row but the credentials."""
-    lines = [BOTH.replace(f"{SHA_256}=prompt:x ", "").replace("prompt:", "env:").replace("alice", "'a b'")]
-    edits = change_lines.edits("\n".join([*lines, f"scram delete {SHA_256} user=bob"]))
-    stage = Stage(lambda *_: None)
-    stage.add(edits)
-    cell = str(stage.to_cell())
-    assert "scram set SCRAM-SHA-512=[iterations=8192,password=env:x] user='a b'\n" in cell
-    assert change_lines.edits(cell) == edits
-    shown = planned(kafka, f"scram delete {SHA_256} user=bob").to_kafka_configs()
-    assert "--entity-type users --entity-name bob --delete-config SCRAM-SHA-256\n" in str(shown)
 
 
 WRONG = {

@@ -81,8 +81,7 @@ def test_a_saved_plan_shows_it_and_its_journal_keeps_the_word(kadmin, cluster, s
     """The one who reviewed the file saw a row of forty, and not what it did."""
     assert kadmin("config", "set", f"{MIN_ISR}=2", f"topic={safe}", "--reason", "a test", "--save", "p.json").code == 0
     assert f"! topic={safe} {MIN_ISR}: 3 becomes 2" in kadmin("plan", "show", "p.json").out
-    for face in ("cell", "kafka-configs", "markdown"):
-        assert "3 becomes 2" in kadmin("plan", "show", "p.json", "--print", face).out
+    assert "3 becomes 2" in kadmin("plan", "show", "p.json", "--print", "markdown").out
     assert rows(kn.Plan.load("p.json").dangers(), "row", "key", "danger") == [(1, MIN_ISR, "durability")]
     assert kadmin("plan", "apply", "p.json").code == 5
     assert kadmin("plan", "log", "p.json").code == 1
@@ -200,7 +199,7 @@ def test_no_name_in_a_danger_is_obeyed(cluster, place, unique):
     plan = stage.plan()
     assert rows(plan.warnings(), "warning") == [("principal",)]
     assert "<img" not in plan._repr_html_()
-    shown = repr(plan) + plan.to_markdown() + repr(plan.to_cell())
+    shown = repr(plan) + plan.to_markdown()
     assert "\x1b" not in shown
     assert not [line for line in repr(plan).splitlines() if line.startswith("\x1b[31mwarning")]
     assert rows(kn.Plan.load(plan.save("p.json")).warnings(), "message") == rows(plan.warnings(), "message")

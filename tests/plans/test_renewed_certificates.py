@@ -260,7 +260,6 @@ def test_again_is_kept_in_the_file_of_a_plan(tmp_path):
     first, second = json.loads(file.read_text())["body"]["changes"]
     assert (first["is_again"], "is_again" in second) == (True, False)
     assert kn.Plan.load(file).changes[0].is_again
-    assert "for kadmin-nb plan -f FILE --again" in plan.to_cell()
 
 
 @pytest.mark.parametrize(

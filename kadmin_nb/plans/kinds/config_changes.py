@@ -14,17 +14,16 @@ from ...model.config_values import behind_listener, near_key
 from ...model.configurable import Configurable
 from ...model.findings import Finding
 from ...model.grammar import DEFAULT
-from ...model.resources import CONFIG_TYPES, RESOURCE_TYPES, THROTTLE_RATES, WORDS, Resource
+from ...model.resources import RESOURCE_TYPES, THROTTLE_RATES, WORDS, Resource
 from ...secrets import Secret, is_secret_name
 from ..advice import config_dangers
 from ..change_words import CONFIG_VERBS, config_edits
 from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs, append, subtract
-from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
+from .change_kind import ChangeKind, FrameRow, is_null
 
 ROOT_LOGGER = "root"
 _LOGGER = "BROKER_LOGGER"
 _WORD_OF = {kind: word for word, kind in WORDS.items()}
-_TOOL_TYPES = {WORDS[word]: tool_type for tool_type, word in CONFIG_TYPES.items()}
 
 
 class ConfigChanges(ChangeKind):
@@ -127,12 +126,6 @@ class ConfigChanges(ChangeKind):
 
     def dangers(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
         return config_dangers.dangers(changes, state)
-
-    def tool_words(self, resource: Configurable) -> ToolWords | None:
-        resource = _resource(resource)
-        if resource.type not in _TOOL_TYPES:
-            return None
-        return [(_TOOL_TYPES[resource.type], DEFAULT if resource.is_default_broker else resource.name)]
 
     def is_absent(self, change: Change) -> bool:
         """A logger has always a level, whether it was set or not."""

@@ -14,7 +14,7 @@ from ...model.scram import MECHANISMS, Credential, ScramUser
 from ...secrets import Secret
 from ..change_words import SCRAM_VERBS, scram_edits
 from ..observed_state import LookOptions, ObservedState, ObservedValue
-from .change_kind import ChangeKind, ToolWords
+from .change_kind import ChangeKind
 
 _NO_USER = "RESOURCE_NOT_FOUND"
 
@@ -94,9 +94,6 @@ class ScramChanges(ChangeKind):
                 text = "a deleted credential cannot be restored: it cannot be read, so no rollback"
                 yield Finding.about(change, WARNING, "lost", f"{text} restores it")
                 break
-
-    def tool_words(self, resource: Configurable) -> ToolWords:
-        return [("users", _user(resource).name)]
 
 
 def _user(resource: Configurable) -> ScramUser:

@@ -16,20 +16,16 @@ from ...hints import did_you_mean
 from ...model.changes import DELETE, NO_LIMIT, SET, Change, Edit, Fallback, Refusal, Target, given_key
 from ...model.config_units import exact_number
 from ...model.configurable import Configurable
-from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
+from ...model.entity import ARGUMENTS, TYPES, Entity
 from ...model.findings import Finding
-from ...model.grammar import format_word
 from ...model.levels import LEVEL_NAMES, OTHER
 from ...model.quota_keys import QUOTA_KEY_NAMES, QUOTA_KEYS, find, parse_value, text_of
-from ...model.resources import QUOTA_TYPES
 from ...resolution.rules import entity_of, next_entities, stored_of
 from ...secrets import Secret
 from ..advice import quota_advice
 from ..change_words import QUOTA_VERBS, quota_edits
 from ..observed_state import LookOptions, ObservedState, add_quotas
-from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
-
-_TOOL_TYPES = {entity_type: tool_type for tool_type, entity_type in QUOTA_TYPES.items()}
+from .change_kind import ChangeKind, FrameRow, is_null
 
 
 class QuotaChanges(ChangeKind):
@@ -114,20 +110,6 @@ class QuotaChanges(ChangeKind):
 
     def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
         return quota_advice.warnings(changes, state)
-
-    def line_words(self, resource: Configurable) -> str:
-        return " ".join(format_word(type_word(kind), name) for kind, name in _entity(resource).parts)
-
-    def unknown_keys(self, changes: Iterable[Change]) -> Iterable[str]:
-        return dict.fromkeys(change.key for change in changes if not find(change.key))
-
-    def tool_words(self, resource: Configurable) -> ToolWords | None:
-        parts = _entity(resource).parts
-        return [(_TOOL_TYPES[k], name) for k, name in parts] if {k for k, _ in parts} <= {*_TOOL_TYPES} else None
-
-    def tool_takes(self, change: Change) -> bool:
-        quota_key = find(change.key)
-        return quota_key is not None and _entity(change.resource).parts[0][0] in quota_key.entities
 
 
 def _entity(resource: Configurable) -> Entity:
