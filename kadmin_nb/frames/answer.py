@@ -293,11 +293,13 @@ class Findings(Answer):
             None failed, and some could not be judged.
         """
         failed = self.failed
-        is_unknown = len(failed) and all(finding.severity == UNKNOWN for finding in failed.findings)
-        rows = failed._table.to_pylist()
-        if not is_unknown or all(row.get("error") for row in rows):
+        wrong = self.of(finding for finding in failed.findings if finding.severity != UNKNOWN)
+        if len(wrong) == len(failed) or all(row.get("error") for row in failed._table.to_pylist()):
             return super().raise_for_errors()  # where a broker refused, or did not answer, its own error says more
-        first = self._error(rows[0])
+        first = self._error((wrong if len(wrong) else failed)._table.to_pylist()[0])
+        if len(wrong):
+            count = f"{len(wrong)} of {len(self)} rows failed, {len(failed) - len(wrong)} more not known"
+            raise PartlyFailed(f"{count}; the first: {first}", outcomes=self, hint=first.hint)
         error = NotKnowable(f"{len(failed)} of {len(self)} are not known; the first: {first}", hint=first.hint)
         error.outcomes = self
         raise error

@@ -129,6 +129,8 @@ def _meant(target: str) -> tuple[str, Callable[[], Entries]]:
 def _override(key: str, value: str) -> str | Secret:
     if not java_properties.is_secret(key):
         return str(value)
+    if key not in java_properties.USED:
+        raise UsageError(f"properties: {key} has no effect here, and may be a secret", hint=f"Leave {key} out.")
     return secret_references.read_reference(value, Path.cwd()) if is_reference(value) else Secret(value)
 
 

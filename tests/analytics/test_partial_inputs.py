@@ -22,7 +22,6 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.spark import to_spark
 from kadmin_nb.model import rights
 from kadmin_nb.model.changes import OK, SET, Change, Refusal
-from kadmin_nb.model.config_values import BrokerConfigs, ConfigValue, applied
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.findings import FAILED, SKIPPED, UNKNOWN, Coverage, Finding
 from kadmin_nb.model.findings import OK as FINE
@@ -287,22 +286,22 @@ NOT_READ = (
     "broker=3 could not be read, REQUEST_TIMED_OUT: no answer; whether it is like the others, and what repeats its "
 )
 LIKE = f"{NOT_READ}defaults, is not known"
-SIXTEEN = "num.io.threads of broker=2 is 16, but 8 on"
+SIXTEEN = "num.io.threads is 16 on broker 2; 8 on 3 others"
 MOST = "which of them most have is not known: broker 3 could not be read"
 RETENTION = [config(broker, "5", "log.retention.bytes") for broker in (1, 2, 3)]
 REPEATED = "retention.bytes of topic=t is 5, the same as server.properties (log.retention.bytes=5)"
 
 CONFIGS = {
     "whole, one is odd": (
-        [config(1, "8"), config(2, "16"), config(3, "8"), config(4, "8")], [("differs", f"{SIXTEEN} 3 others", True)],
+        [config(1, "8"), config(2, "16"), config(3, "8"), config(4, "8")], [("differs", SIXTEEN, True)],
     ),
     "an equal number may have the other": (
         [config(1, "8"), config(2, "16"), unread(3), config(4, "8")],
-        [("differs", f"{SIXTEEN} 2 others; {MOST}", False), ("unread", LIKE, False)],
+        [("differs", f"num.io.threads is 8 on broker 1, 4; 16 on broker 2; {MOST}", False), ("unread", LIKE, False)],
     ),
     "most have it whatever the other has": (
         [config(1, "8"), config(2, "16"), unread(3), config(4, "8"), config(5, "8")],
-        [("differs", f"{SIXTEEN} 3 others", True), ("unread", LIKE, False)],
+        [("differs", SIXTEEN, True), ("unread", LIKE, False)],
     ),
     "the others are alike": ([config(1, "8"), config(2, "8"), unread(3)], [("unread", LIKE, False)]),
     "whole, a topic repeats a default": ([topic("5", "5"), *RETENTION], [("repeats", REPEATED, True)]),
@@ -315,21 +314,11 @@ CONFIGS = {
 def test_brokers_are_compared_as_far_as_they_were_read(name):
     """One broker of three did not answer, and the config of another was called odd, with the line that changes it."""
     rows, wanted = CONFIGS[name]
-    found = findings(schemas.table(schemas.CONFIGS, rows), False)
+    found = findings(schemas.table(schemas.CONFIGS, rows).to_pylist(), False)
     assert [(finding.code, finding.message, finding.fix is not None) for finding in found] == wanted
     ids = frozenset(int(row["resource_name"]) for row in rows if row["resource_type"] == "BROKER")
     seen = ids - {int(row["resource_name"]) for row in rows if row.get("error")}
     assert {finding.coverage for finding in found if finding.code != "unread"} <= {Coverage(seen, ids)}
-
-
-def test_what_a_group_gets_is_not_known_where_a_broker_did_not_say():
-    """Broker 3 could not be read, and its bound was taken for that of the others."""
-    key, stored = "share.delivery.count.limit", "99"
-    bounds = [config(n, value, f"group.share.{word}.delivery.count.limit") for n in (1, 2) for word, value in
-              (("max", "10"), ("min", "2"))]  # fmt: skip
-    values = [ConfigValue.of({**row, "is_sensitive": False}) for row in bounds]
-    assert applied(key, stored, "share", BrokerConfigs(values)) == "10"
-    assert applied(key, stored, "share", BrokerConfigs(values, ["3"])) is None
 
 
 def down(kafka: FakeKafka, broker: int) -> FakeKafka:
@@ -367,28 +356,12 @@ def test_reviews_follow_kafka_s_rules_only_where_these_decide(monkeypatch):
     kafka.quotas.alter({Entity.parse(text): {KEY: 5.0} for text in ("user=alice", "user=<default>")})
     assert Quotas(kafka).audit().only("redundant")["resource_name"].to_pylist() == ["user=alice"]
     pairs = pa.table({"user": ["alice"], "client_id": ["app-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6f"]})
-    assert len(Quotas(kafka).audit(pairs).only("client-ids")) == 1
     unsure = repr(Quotas(down(kafka, 3)).audit())
     assert "broker 3 was not read: broker 3 refuses the connection" in unsure
     of_class = config(1, "com.example.Quotas", "client.quota.callback.class")
     monkeypatch.setattr(kafka.configs, "describe", lambda *_, **__: schemas.table(schemas.CONFIGS, [of_class]))
     with pytest.raises(kn.errors.NotKnowable, match="broker 1 decides quotas by"):
         Quotas(kafka).audit(pairs)
-
-
-def test_a_pattern_is_covered_where_all_of_its_users_are():
-    """covered: the user's limits apply, it said; to one of the three users whose client-ids look like this."""
-    kafka = FakeKafka()
-    kafka.quotas.alter({Entity.parse("user=alice"): {KEY: 5.0}})
-    ids = [f"app-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6{n}" for n in range(3)]
-    clients = pa.table({"user": ["alice", "bob", "eve"], "client_id": ids})
-    (row,) = Quotas(kafka).audit(clients).only("client-ids")
-    assert (
-        row["message"].partition(": ")[2]
-        == "unlimited for 2 of 3 users; a quota on user=<default> would cover them all"
-    )
-    (row,) = Quotas(kafka).audit(pa.table({"user": ["alice"] * 3, "client_id": ids})).only("client-ids")
-    assert row["message"].partition(": ")[2] == "covered: the user's limits apply to any client-id"
 
 
 # --- the doctor ---

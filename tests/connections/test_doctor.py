@@ -331,9 +331,7 @@ def test_what_is_not_known_is_not_called_failed():
     ):
         answer.raise_for_errors()
     failed = steps.DoctorAnswer([Finding("port", FAILED, "closed", "a:1"), right], "")
-    with pytest.raises(
-        kn.PartlyFailed, match="1 of 2 rows failed, 1 more is not known; the first: port of a:1: closed"
-    ):
+    with pytest.raises(kn.PartlyFailed, match="1 of 2 rows failed, 1 more not known; the first: port of a:1: closed"):
         failed.raise_for_errors()
 
 
