@@ -48,10 +48,6 @@ BOUND, ALONE = 8.0, 60.0
 """Seconds of a scrape: Prometheus waits for 10 unless it is told otherwise; one that nobody waits for may take longer.
 """
 
-QUICK, RESTS = 0.5, 10.0
-"""Seconds: a reading that took longer is not waited for once there is an earlier one, and rests so many times as long
-as it took. What is slow costs at most a tenth of a processor."""
-
 LAST = timedelta(minutes=5)
 """The time before the newest window of the usage that is looked at."""
 
@@ -127,7 +123,7 @@ class ClusterCollector(Collector):
     most
         The number of limits of each key that have series of their own; the others are one series.
     say
-        Called with a line where a part of a scrape fails, and where it is read again.
+        Called with a line where a part of a scrape fails otherwise than before.
     within
         Seconds that a scrape takes at most.
 
@@ -228,19 +224,18 @@ class Reading:
         self.found: dict[str, Any] = {}
         self.success, self.seconds, self.errors = False, 0.0, 0
         self.at: float | None = None
-        self._why, self._next, self._done = "", 0.0, Event()
+        self._why, self._done = "", Event()
         self._done.set()
 
     def start(self) -> None:
-        """Read, unless a reading is under way or a slow one was just made."""
-        if self._done.is_set() and time.monotonic() >= self._next:
+        """Read, unless a reading is under way."""
+        if self._done.is_set():
             self._done.clear()
             Thread(target=self._run, name=f"kadmin-metrics-{self.name}", daemon=True).start()
 
     def wait(self, until: float) -> None:
-        """Wait for the reading under way, but not for a slow one that has an earlier result."""
-        is_there = self.found and self.seconds > QUICK
-        if not is_there and not self._done.wait(max(0.0, until - time.monotonic())):
+        """Wait for the reading under way."""
+        if not self._done.wait(max(0.0, until - time.monotonic())):
             self._fail("not read in time")
 
     def _run(self) -> None:
@@ -251,11 +246,7 @@ class Reading:
             self._fail(f"{type(exc).__name__}: {exc}" if isinstance(exc, KadminError) else repr(exc))
         else:
             self.seconds = time.monotonic() - began
-            self.found, self.success, self.at = found, True, time.time()
-            self._next = time.monotonic() + (RESTS * self.seconds if self.seconds > QUICK else 0.0)
-            if self._why:
-                self._why = ""
-                self._say(f"{self.name}: read again")
+            self.found, self.success, self.at, self._why = found, True, time.time(), ""
         finally:
             self._done.set()
 

@@ -29,10 +29,8 @@ from .run_record import (
     FINISHED,
     STARTED,
     RunError,
-    RunProcess,
     RunRecord,
     counted_states,
-    look_at,
     sent_in_part,
 )
 
@@ -107,7 +105,7 @@ def run(
     document = _document(runbook, output)
     path = document.with_suffix(".json")
     mill = _papermill()
-    begun = RunRecord(runbook=runbook.name, state=STARTED, ok=None, processes=[RunProcess.this()], parameters=bound)
+    begun = RunRecord(runbook=runbook.name, state=STARTED, ok=None, parameters=bound)
     begun.write(path)
     try:
         _execute(mill, runbook, document, begun, path)
@@ -217,17 +215,13 @@ def _failure(exc: PapermillExecutionError, result: RunRecord, document: Path) ->
 def _ended(path: Path, otherwise: RunRecord, error: RunError | None = None) -> RunRecord:
     """The record; one that the notebook did not write, or did not end, is ended here."""
     found = RunRecord.read(path)
-    if found is None or len(found.processes) < _WITH_KERNEL:
+    if found is None or found.started is None:
         found = otherwise
     elif found.error or (error is None and found.ok is not None):
         return found
     state = otherwise.state if error else found.state
     RunRecord.write(replace(found, state=state, ok=error is None, error=error, written=now()), path)
     return RunRecord.read(path) or found
-
-
-_WITH_KERNEL = 2
-"""The processes of a record that the notebook keeps: ours, and its kernel."""
 
 
 # --- on each cluster of a group: one document per cluster, the canary first, none after one that fails ---
@@ -266,9 +260,8 @@ class Fleet:
             raise Invalid(f"{place} is not the record of a run on many clusters: {error}") from None
 
     def record_of(self, cluster: str, folder: Path) -> RunRecord | None:
-        """The record of the run on this cluster, settled if it was killed; None where it was not started."""
-        place = (folder / self.documents[cluster]).with_suffix(".json")
-        return look_at(place) if place.exists() else None
+        """The record of the run on this cluster; None where it was not started."""
+        return RunRecord.read((folder / self.documents[cluster]).with_suffix(".json"))
 
     def table(self, folder: Path) -> Answer:
         """RUNS: one row per cluster."""

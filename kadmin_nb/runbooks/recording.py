@@ -28,7 +28,6 @@ from .run_record import (
     PLANNED,
     STARTED,
     RunError,
-    RunProcess,
     RunRecord,
     counted_states,
     sent_in_part,
@@ -78,9 +77,6 @@ class Record:
         self.verdicts = Verdicts()
         self._is_finished = self._is_applying = self._has_ended = False
         self.path = _record_path(runbook, namespace)
-        is_begun = self.path is not None and str(self.path) == os.environ.get(PLACE)
-        begun = RunRecord.read(self.path) if self.path and is_begun else None  # by the launcher, before the kernel
-        self._processes = [*(begun.processes[:1] if begun else ()), RunProcess.this()]
 
     @property
     def state(self) -> str:
@@ -144,7 +140,6 @@ class Record:
             runbook=self.runbook,
             state=self.state,
             ok=self.ok,
-            processes=self._processes,
             parameters=self.parameters,
             changed=self.changed,
             started=self.started,

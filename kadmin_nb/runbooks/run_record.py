@@ -5,23 +5,21 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import json
-import socket
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import documents, errors, files
-from ..errors import Invalid, KadminError, NeedsLook, NotFound, PartlyFailed, printable
+from ..errors import Invalid, KadminError, NeedsLook, PartlyFailed, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from ..frames.schemas import now
-from ..hints import Hint, plan_verb, sentence, short_id, terminal
+from ..hints import Hint, plan_verb, sentence, short_id
 from ..model.findings import OK
-from ..processes import Process
 from .checks import LOOK, NOT_LOOKED
 
 if TYPE_CHECKING:
@@ -36,17 +34,7 @@ NOTHING, APPLIED, FAILED = "nothing to do", "applied", "failed"
 FINISHED = "finished"
 """The launcher's record of a notebook that keeps none itself."""
 
-WITHOUT_A_WORD = "ended without a word"
-"""The type of the error of a run whose processes are gone, and none of which has written how it ended."""
-
 _CHANGE = ("row", "op", "resource", "key", "old", "after")
-
-
-@dataclass(frozen=True, slots=True)
-class RunProcess(Process):
-    """A process of a run, by which others can see whether it is gone, and the machine as people call it."""
-
-    host: str = field(default_factory=socket.gethostname)
 
 
 @dataclass(frozen=True)
@@ -75,14 +63,14 @@ class RunError:
 class RunRecord(Display):
     """What is known of a run: ids, PLAN and OUTCOMES rows, the error if it has one.
 
-    `processes` write it, `ok` is None until the run has ended, `changed` is None while nobody knows.
+    `ok` is None until the run has ended, and of one that was killed; `started` until the notebook keeps it; `changed`
+    while nobody knows.
     """
 
     format: int = FORMAT
     runbook: str
     state: str
     ok: bool | None
-    processes: list[RunProcess] = field(default_factory=list)
     written: str = field(default_factory=now)
     parameters: dict[str, Any]
     changed: bool | None = False
@@ -141,14 +129,6 @@ class RunRecord(Display):
         reviewed = f" -p changes_id={short_id(self.changes_id)}" if self.changes_id else ""
         return f"To apply it, run it again with -p apply=true{reviewed if 'changes_id' in self.parameters else ''}"
 
-    def way_on(self) -> str:
-        """What to do where it ended before it was known how."""
-        if self.state == APPLYING:
-            return f"{terminal(plan_verb('apply', str(self.plan_id)))} continues it, and says what was sent."
-        if self.changed:
-            return "The rows were sent: run it again, which changes nothing that is there already."
-        return "Nothing was sent. Run it again."
-
     @property
     def is_refusal(self) -> bool:
         """True where an error of ours ended it before anything was changed."""
@@ -175,8 +155,6 @@ class RunRecord(Display):
 
     def _state(self) -> str:
         ended_by = self.error.type if self.error else ""
-        if ended_by == WITHOUT_A_WORD:
-            return f"{self.state}, then {WITHOUT_A_WORD}"
         if ended_by == NeedsLook.__name__:
             return FINISHED
         if self.state != FAILED:
@@ -211,25 +189,6 @@ def counted_states(outcomes: Iterable[dict[str, Any]]) -> str:
 
 def _plain(value: Any) -> object:
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else str(value)  # type: ignore[arg-type]
-
-
-def look_at(path: Path) -> RunRecord:
-    """The record in this file; of a run whose processes are gone without a word it says so from now on.
-
-    Raises
-    ------
-    NotFound, Invalid
-        There is no such file; it is something else.
-    """
-    if (record := RunRecord.read(path)) is None:
-        raise NotFound(f"no such record: {path}")
-    if record.ok is not None or not record.processes or not all(one.is_gone for one in record.processes):
-        return record
-    last = record.processes[-1]
-    error = RunError(WITHOUT_A_WORD, f"its process {last.pid} on {last.host} is gone", hint=record.way_on())
-    settled = replace(record, ok=False, error=error)
-    settled.write(path)
-    return settled
 
 
 def sent_in_part(error: KadminError, plan_id: str) -> PartlyFailed:
