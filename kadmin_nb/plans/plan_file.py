@@ -99,15 +99,6 @@ def _read(kind: type[_T], value: object, place: str) -> _T:
         raise Invalid(printable(": ".join(filter(None, [place, problem])))[:500]) from None
 
 
-def _format_of(document: Any) -> int:
-    """The format that it says; the newest where it says none that we could ever have written."""
-    try:
-        format = document["body"]["format"]
-    except (LookupError, TypeError):
-        return FORMAT
-    return format if type(format) is int and 0 < format < 1_000 else FORMAT
-
-
 # -- changes as rows
 
 _CHANGE_COLUMNS = (
@@ -242,9 +233,6 @@ def content_of(text: str, where: str, at_hand: AtHand) -> Content:
         whole = documents.from_json(text)
     except ValueError as exc:
         raise Invalid(f"{where} is not a plan file: {exc}") from None
-    format = _format_of(whole)
-    if format != FORMAT:
-        raise Invalid(f"{where} is a plan file of format {format}, and this version reads format {FORMAT}")
     try:
         return _content(_read(_Document, whole, ""), at_hand)
     except Invalid as exc:
@@ -258,6 +246,8 @@ def content_of(text: str, where: str, at_hand: AtHand) -> Content:
 def _content(whole: _Document, at_hand: AtHand) -> Content:
     if missing := {"changes", *PlanHead.__struct_fields__} - whole.body.keys():
         raise Invalid(f"its body has no {min(missing)}")
+    if (format := whole.body["format"]) != FORMAT:
+        raise Invalid(printable(f"its format is {format}, and this version reads {FORMAT}")[:500])
     changes = at_hand(whole.id)
     if changes is not None and documents.digest(documents.texts_to_json(whole.body)) != whole.id:
         changes = None

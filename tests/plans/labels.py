@@ -95,9 +95,6 @@ class LabelChanges(ChangeKind):
     def wish(self, changes: Sequence[Change], secrets: object) -> dict[str, str | None]:
         return {c.key: c.after for c in changes}
 
-    def undo_notes(self, change: Change) -> Iterable[str]:
-        yield "a label was worn"
-
     def dangers(self, changes: Sequence[Change], state: object) -> Iterable[Finding]:
         return [Finding.about(c, DANGER, "label", "it is gone") for c in changes if c.op == DELETE]
 

@@ -16,7 +16,8 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import files
-from kadmin_nb.plans.journal import Journal, JournalRecord, read_records, replay, storage
+from kadmin_nb.documents import as_type
+from kadmin_nb.plans.journal import Journal, JournalRecord, Says, read_records, replay, storage
 from kadmin_nb.plans.journal.storage import folder_of
 from tests.full_disk import no_more_than
 from tests.waiting import eventually, state_of_process
@@ -99,12 +100,13 @@ def test_a_line_under_a_right_hash_that_is_not_a_record_is_named(record, told, p
         read_records(place)
 
 
-def test_a_field_of_a_record_that_is_wrong_is_named():
+def test_a_field_of_a_record_that_is_wrong_is_named(place):
     """The journal could not be replayed, and nothing said where."""
-    record = JournalRecord(3, "intent", {"at": "2026-08-01T12:00:00+00:00", "rows": 7})
+    with Journal.open(place) as journal:
+        journal.write("intent", at="2026-08-01T12:00:00+00:00", rows=7)
     with pytest.raises(kn.Invalid) as refused:
-        replay.replayed([record])
-    assert str(refused.value) == "line 3 of the journal is not a record of kadmin_nb: rows: expected str, got int"
+        read_records(place)
+    assert str(refused.value) == "line 1 of the journal is not a record of kadmin_nb: rows: expected str, got int"
 
 
 def test_lines_cut_off_the_end_are_seen_against_the_head_that_was_kept(place):
@@ -287,7 +289,9 @@ def test_the_time_of_a_row_ends_when_brokers_show_it():
     ]
     hours = [datetime(2026, 11, 1, hour, tzinfo=UTC) for hour in range(11)]
     records = [
-        JournalRecord(line, kind, {**says, "at": hours[hour].isoformat()})
+        JournalRecord(
+            line, kind, told := {**says, "at": hours[hour].isoformat()}, as_type({**told, "kind": kind}, Says)
+        )
         for line, (kind, hour, says) in enumerate(texts, 1)
     ]
     state = replay.replayed(records)

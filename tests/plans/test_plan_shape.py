@@ -162,7 +162,7 @@ def test_a_plan_of_another_format_is_refused_by_its_number(number):
     """The plan of a newer version was "not a plan file of format 2: format must be same as const definition"."""
     with pytest.raises(kn.Invalid) as refused:
         loaded(of_format(number, owner="a field to come"))
-    assert str(refused.value) == f"p.json is a plan file of format {number}, and this version reads format 3"
+    assert str(refused.value) == f"p.json is not a plan file: its format is {number}, and this version reads 3"
 
 
 def test_an_end_that_an_earlier_version_wrote_is_ignored_with_a_note():

@@ -18,7 +18,7 @@ from ...model.findings import WARNING, Finding
 from .. import VERIFY_TIMEOUT
 from ..advice import LEFT
 from ..journal.replay import JournalState
-from ..kinds import kind_of, take
+from ..kinds import take
 from ..observed_state import ObservedState, ObservedValue
 from ..outcomes import Left
 from ..plan import Plan
@@ -272,6 +272,6 @@ def _undone(row: int, change: Change) -> Change:
         wanted=change.old,
         after=change.old,
         old_known=not change.is_secret,
-        note="; ".join([f"undoes row {change.row}", *kind_of(change).undo_notes(change)]),
+        note=f"undoes row {change.row}",
         falls_back=change.falls_back,
     )

@@ -6,7 +6,6 @@ what was answered and what was seen comes what became of a row; it never claims 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -82,19 +81,17 @@ Sightings = Mapping[int, BrokerAgreement]
 class Round:
     """What is known after every broker was asked: `satisfied` rows need no further look.
 
-    `behind` is how many rows the broker shows that is furthest behind. `left` are the seconds after which the waiting
-    ends unless a further row comes.
+    `left` are the seconds after which the waiting ends unless a further row comes.
     """
 
     satisfied: int
     sightings: Sightings
-    behind: str
     left: float
 
     @property
     def advance(self) -> Advance:
         """How far the verification is, in rows."""
-        return Advance("verified", self.satisfied, len(self.sightings), behind=self.behind)
+        return Advance("verified", self.satisfied, len(self.sightings))
 
 
 class _Arrivals:
@@ -108,18 +105,11 @@ class _Arrivals:
         """When the waiting ends, unless a further row arrives before."""
         return self._last + self._timeout
 
-    def count(self, sightings: Sightings) -> str:
-        """Count what the brokers show by now: the rows of the one that is furthest behind, in words."""
-        expected, shown = Counter[int](), Counter[int]()
-        for (wanted, seen), rows in Counter((s.expected, s.seen) for s in sightings.values()).items():
-            expected.update(dict.fromkeys(wanted, rows))
-            shown.update(dict.fromkeys(wanted & seen, rows))
-        if shown.total() > self._shown:
-            self._last, self._shown = self._kafka.monotonic(), shown.total()
-        last = min(expected, key=lambda broker: (shown[broker] / expected[broker], broker), default=None)
-        if last is None or shown[last] == expected[last]:
-            return ""
-        return f"{shown[last]:,} of {expected[last]:,} rows on broker {last}"
+    def count(self, sightings: Sightings) -> None:
+        """Count what the brokers show by now, over all of them."""
+        shown = sum(len(sighting.expected & sighting.seen) for sighting in sightings.values())
+        if shown > self._shown:
+            self._last, self._shown = self._kafka.monotonic(), shown
 
 
 def verify(
@@ -159,8 +149,9 @@ def verify(
             share = (arrivals.deadline - kafka.monotonic()) / (len(brokers) - turn)
             asked = [c for c in changes if sightings[c.row].awaits(broker.id)]
             _look(kafka, broker, asked, sightings, max(share, PATIENCE + PATIENCE_PER_CHANGE * len(asked)))
-        satisfied, behind = sum(map(enough, sightings.values())), arrivals.count(sightings)
-        report(Round(satisfied, sightings, behind, max(0.0, arrivals.deadline - kafka.monotonic())))
+        arrivals.count(sightings)
+        satisfied = sum(map(enough, sightings.values()))
+        report(Round(satisfied, sightings, max(0.0, arrivals.deadline - kafka.monotonic())))
         if satisfied == len(sightings) or kafka.monotonic() >= arrivals.deadline or stopped():
             return sightings
         kafka.sleep(pause)

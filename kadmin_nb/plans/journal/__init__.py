@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from ... import documents
 from ...errors import Invalid, NotFound, printable
@@ -26,24 +27,36 @@ _HEAD, _MIDDLE, _TAIL = '{"hash":"', '","record":', "}"
 _RECORD_AT = len(_HEAD) + len(START) + len(_MIDDLE)
 
 
-class _Says(Struct):
-    """What records of any kind may say."""
+class Says(Struct):
+    """What records of any kind say, each some of it.
+
+    `rows` are about to be sent, were answered, or were seen; `values` has those of rows on their way, `refused` what
+    brokers answered, by number; `landed` are rows whose answer was lost, and which were seen; `states` are those with
+    which a run ended; `by` is the plan that rolls this one back.
+    """
 
     kind: str
-    plan: dict[str, Any] | UnsetType = UNSET
-    at: str | UnsetType = UNSET
-    run: int | UnsetType = UNSET
-    batch: int | UnsetType = UNSET
-    rows: str | UnsetType = UNSET
+    plan: dict[str, Any] = {}
+    batch: int = 0
+    at: datetime = datetime.fromtimestamp(0, UTC)
+    run: int = 0
+    allowed: list[str] = []
+    rows: str = ""
+    values: dict[str, str] = {}
+    refused: dict[str, str] = {}
+    landed: str = ""
+    states: dict[str, str] = {}
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
-    """One line: its number from 1, its kind and what it says."""
+    """One line: its number from 1, its kind and what it says, as it is written and as it is read."""
 
     line: int
     kind: str
     says: dict[str, Any]
+    read: Says
 
 
 @dataclass
@@ -174,8 +187,8 @@ def _fits(text: str, head: str) -> bool:
 def _record(number: int, text: str) -> JournalRecord:
     try:
         says = json.loads(text)["record"]
-        documents.as_type(says, _Says)
-        return JournalRecord(number, says.pop("kind"), says)
+        read = documents.as_type(says, Says)
+        return JournalRecord(number, says.pop("kind"), says, read)
     except (ValueError, RecursionError) as exc:
         raise malformed(number, str(exc)) from None
 

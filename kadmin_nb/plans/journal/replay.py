@@ -4,37 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
-from msgspec import Struct
-
-from ... import documents
 from ...model.changes import FAILED, UNKNOWN, UNVERIFIED, VERIFIED, Change, Refusal, Target
 from ..sending import is_certain, is_doubtful
-from . import JournalRecord, malformed
+from . import JournalRecord, Says
 
 PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
 SEEN, UNDONE = "seen", "undone"
 """The kinds of what is written after a run: by `verify`, and by a rollback of the plan before it sends anything."""
-
-
-class Says(Struct):
-    """What the records of all these kinds say, each some of it.
-
-    `rows` are about to be sent, were answered, or were seen; `values` has those of rows on their way, `refused` what
-    brokers answered, by number; `landed` are rows whose answer was lost, and which were seen; `states` are those with
-    which a run ended; `by` is the plan that rolls this one back.
-    """
-
-    at: datetime = datetime.fromtimestamp(0, UTC)
-    run: int = 0
-    allowed: list[str] = []
-    rows: str = ""
-    values: dict[str, str] = {}
-    refused: dict[str, str] = {}
-    landed: str = ""
-    states: dict[str, str] = {}
-    by: str = ""
 
 
 @dataclass
@@ -75,21 +53,11 @@ class JournalState:
         return self.verified | (self.unsettled - self.in_doubt)
 
     def read(self, record: JournalRecord) -> None:
-        """Go on with the next record.
-
-        Raises
-        ------
-        Invalid
-            It is not one that we write, though its hash is right.
-        """
-        try:
-            says = documents.as_type(record.says, Says)
-        except ValueError as exc:
-            raise malformed(record.line, str(exc)) from None
+        """Go on with the next record."""
         if "at" in record.says:
-            self.written = says.at
+            self.written = record.read.at
         if record.kind in _READERS:
-            _READERS[record.kind](self, says)
+            _READERS[record.kind](self, record.read)
 
     def quiet_until(self, now: datetime, period: float) -> float:
         """Seconds until what is in doubt has landed or never will."""

@@ -167,10 +167,6 @@ class ChangeKind(ABC):
         """Refuse the values of a loaded change that no change of this kind has: Invalid or UsageError."""
         return
 
-    def undo_notes(self, change: Change) -> Iterable[str]:
-        """Notes on the row that takes this one back."""
-        return ()
-
     # -- judge
 
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:

@@ -42,17 +42,6 @@ class ClientConfigChanges(ChangeKind):
         for row in kafka.client_configs.describe(users, node=look.node, timeout=look.time_left()).to_pylist():
             state.values[ClientEntity(row["user"], row["client_id"]), row["key"]] = ObservedValue(row["value"])
 
-    def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
-        """The client-ids that a user's own value does not reach."""
-        whose = _client_entity(edit.resource)
-        if whose.client_id is None:
-            others = (
-                _client_entity(entity) for entity, key in state.values if entity.kind == self.name and key == edit.key
-            )
-            count = sum(entity.user == whose.user and entity.client_id is not None for entity in others)
-            if count:
-                yield f"{count} client-id{'s have their' if count > 1 else ' has its'} own value, which wins"
-
     def fallback(self, change: Change, state: ObservedState) -> Fallback:
         user = ClientEntity(_client_entity(change.resource).user, None)
         of_user = state.of((user, change.key)).value if user != change.resource else None

@@ -117,10 +117,6 @@ class ConfigChanges(ChangeKind):
     def wish(self, changes: Sequence[Change], secrets: Mapping[str, Secret]) -> list[ConfigOperation]:
         return [ConfigOperation(c.op, c.key, secrets.get(c.wanted or "") if c.is_secret else c.wanted) for c in changes]
 
-    def undo_notes(self, change: Change) -> Iterable[str]:
-        if _is_logger(change.resource):
-            yield "logger levels are in the broker's memory: a restart loses them"
-
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         config_dangers.add_facts(state, kafka, changes)
 
