@@ -288,12 +288,10 @@ def test_the_time_of_a_row_ends_when_brokers_show_it():
         ("intent", 10, {"rows": "1", "batch": 1}),
     ]
     hours = [datetime(2026, 11, 1, hour, tzinfo=UTC) for hour in range(11)]
-    records = [
-        JournalRecord(
-            line, kind, told := {**says, "at": hours[hour].isoformat()}, as_type({**told, "kind": kind}, Says)
-        )
-        for line, (kind, hour, says) in enumerate(texts, 1)
-    ]
+    records = []
+    for line, (kind, hour, says) in enumerate(texts, 1):
+        told = {**says, "at": hours[hour].isoformat()}
+        records.append(JournalRecord(line, kind, told, as_type({**told, "kind": kind}, Says)))
     state = replay.replayed(records)
     assert state.times == {
         1: [(hours[1], hours[3]), (hours[10], None)],
