@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway, launch_gateway
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 
 from kadmin_nb.java import find_java
 from tests.kafka_jars import tools_classpath
-
-COMMAND = "org.apache.kafka.tools.ConfigCommand"
 
 SHORT_LIVED = ["-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 """Options of a JVM that lives for seconds: C2 would compile for longer than its code runs."""
@@ -62,9 +60,12 @@ class Tool:
         jvm.org.apache.kafka.common.utils.internals.Exit.setExitProcedure(exits)
         jvm.java.lang.System.setOut(jvm.java.io.PrintStream(out, True, "UTF-8"))
         jvm.java.lang.System.setErr(jvm.java.io.PrintStream(err, True, "UTF-8"))
+        texts = self.gateway.new_array(jvm.java.lang.String, len(words))
+        for place, word in enumerate(words):
+            texts[place] = word
         try:
-            jvm.org.apache.kafka.tools.ConfigCommand.main(self._array(jvm.java.lang.String, words))
-        except Py4JJavaError:
+            jvm.org.apache.kafka.tools.ConfigCommand.main(texts)
+        except Py4JError:  # where PySpark is loaded it takes the error for one of its own Java, and fails over it
             assert exits.code is not None
         return ToolRun(exits.code or 0, out.toString("UTF-8"), err.toString("UTF-8"))
 
