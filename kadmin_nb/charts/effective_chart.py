@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import inf
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,20 +12,20 @@ from ..frames.meanings import RUNGS, limit, word
 from ..frames.relational import checked, each_once, in_arrow, largest, members
 from .labels import COLUMN, LETTER, Row, beside, clients, count_of, distinct, head, height, key_order, part_of, short
 
-MOST_CLIENTS, MOST_ROWS, MOST_KEYS = 500, 40, 6
-"""Clients, rows of clients with the same limits, and keys that a chart has at most."""
+MOST_CLIENTS, MOST_KEYS = 40, 6
+"""Clients and keys that a chart has at most."""
 
 _CELL_COLUMNS = ("user", "client_id", "key", "value", "level")
-Limits = tuple[tuple[float | None, str | None] | None, ...]
+Limits = Sequence[tuple[float | None, str | None] | None]
 """The value and the level of each key; None where the frame has no row."""
 
 
 def effective(frame: Any) -> Any:
     """The limits of clients, a column for each key: the darker, the lower, with the number of the quota's level.
 
-    Clients with the same limits of the same levels are one row; those with the highest limits come first. The colours
-    go from each key's lowest to its highest limit, on a logarithmic scale. A client without a limit has an empty frame
-    and *unlimited*; a limit of 0 has its own colour; where the frame has no row for a client and key, there is a dash.
+    Clients with the highest limits come first. The colours go from each key's lowest to its highest limit, on a
+    logarithmic scale. A client without a limit has an empty frame and *unlimited*; a limit of 0 has its own colour;
+    where the frame has no row for a client and key, there is a dash.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ def effective(frame: Any) -> Any:
     Returns
     -------
     altair.LayerChart
-        The 500 clients with the highest limits, in 40 rows at most.
+        The 40 clients with the highest limits.
 
     Raises
     ------
@@ -58,51 +57,36 @@ def effective(frame: Any) -> Any:
         return empty("No client was resolved")
     by_key, _ = largest(rows, ("key",), {"rows": ("count", "user"), "limited": ("count", "value")}, MOST_CLIENTS)
     keys = sorted(by_key["key"].to_pylist(), key=key_order)[:MOST_KEYS]
-    groups = _groups(chosen, in_arrow(members(rows, chosen), MOST_CLIENTS * MOST_KEYS), keys)
-    shown = [*groups.items()][:MOST_ROWS]
+    shown = _limits(chosen, in_arrow(members(rows, chosen)), keys)
     remarks = [
         "darkest: the lowest limit of a key, lightest: the highest, logarithmic",
         "small number: the level at which it is set; the lowest number wins",
-        "3 ×: three clients with the same limits, of which one is named" if len(groups) < len(chosen) else "",
-        part_of(len(chosen), count, "clients with the highest limits"),
-        part_of(len(shown), len(groups), "rows with the highest limits"),
+        part_of(len(shown), count, "clients with the highest limits"),
         part_of(len(keys), len(by_key), "first keys"),
     ]
-    longest = LETTER * max(len(name) for _, names in shown for name in names[:1])
+    longest = LETTER * max(map(len, shown))
     size = {"width": max(COLUMN * len(keys), WIDTH - longest), "height": ROW * len(shown)}
     chart = layered(_unlimited_finding(by_key.to_pylist()), remarks, *_heatmap([*_cells(shown, keys)]), **size)
     return chart.resolve_scale(color="independent")
 
 
-def _groups(chosen: pa.Table, rows: pa.Table, keys: Sequence[str]) -> dict[Limits, list[str]]:
-    """The clients with the same limits, those with the highest first."""
-    pairs = zip(chosen["user"].to_pylist(), chosen["client_id"].to_pylist(), strict=True)
-    names = distinct(clients(pairs, beside(COLUMN * len(keys)) - 8))
+def _limits(chosen: pa.Table, rows: pa.Table, keys: Sequence[str]) -> dict[str, Limits]:
+    """The limits of each client, by the text that names it."""
+    pairs = [*zip(chosen["user"].to_pylist(), chosen["client_id"].to_pylist(), strict=True)]
+    names = distinct(clients(pairs, beside(COLUMN * len(keys))))
     stored = {(row["user"], row["client_id"], row["key"]): (row["value"], row["level"]) for row in rows.to_pylist()}
-    groups: dict[Limits, list[str]] = {}
-    for name, row in zip(names, chosen.to_pylist(), strict=True):
-        limits = tuple(stored.get((row["user"], row["client_id"], key)) for key in keys)
-        groups.setdefault(limits, []).append(name)
-    return dict(sorted(groups.items(), key=lambda group: (_from_highest(group[0]), group[1])))
+    return {name: [stored.get((*pair, key)) for key in keys] for name, pair in zip(names, pairs, strict=True)}
 
 
-def _from_highest(limits: Limits) -> list[tuple[float, str]]:
-    """The place of these limits in an order from the highest to the lowest, those of a higher level first."""
-    found = ((one[0], RUNGS.get(one[1] or "", "")) if one else (-inf, "") for one in limits)
-    return [(-inf if value is None else -value, place) for value, place in found]
-
-
-def _cells(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> Iterator[Row]:
-    """A cell per row and key; also those without a limit."""
+def _cells(shown: Mapping[str, Limits], keys: Sequence[str]) -> Iterator[Row]:
+    """A cell per client and key; also those without a limit."""
     from .drawing import INK
 
-    for limits, names in groups:
-        some = names[0] if len(names) == 1 else f"{len(names):,} × {names[0]}"
-        row = {"client": some}
+    for name, limits in shown.items():
         for column, (key, one) in enumerate(zip(keys, limits, strict=True)):
-            every = [other[column] for other, _ in groups]
+            every = [other[column] for other in shown.values()]
             cell = _cell(key, *one, [limit[0] for limit in every if limit]) if one else _MISSING
-            yield {**row, "key": head(key), "height": 0, "ink": INK, **cell}
+            yield {"client": name, "key": head(key), "height": 0, "ink": INK, **cell}
 
 
 _MISSING = {"state": "not resolved", "text": "–"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..frames import schemas
 from ..frames.meanings import UNLIMITED, in_unit
-from ..frames.relational import checked, in_arrow, names_of, taken
+from ..frames.relational import checked, in_arrow
 from .labels import Row, count_of, distinct, head, part_of, short
 
 MOST_CHANGES, LONGEST_NAME = 40, 120
@@ -48,9 +48,7 @@ def plan(plan: Any) -> Any:
     from .drawing import empty, layered, width_beside
 
     columns, label = ("resource", "key", "old", "after", "applies_before", "applies_after"), "the plan's changes"
-    frame = taken(plan, columns, label)
-    known = [name for name in columns if name in {*names_of(frame), *columns[:4]} & {*schemas.PLAN.names}]
-    rows = in_arrow(checked(frame, schemas.PLAN.schema, known, label), 100_000).to_pylist()
+    rows = in_arrow(checked(plan, schemas.PLAN.schema, columns, label), 100_000).to_pylist()
     changes = [change for row in rows if (change := _number_change(row))]
     others = len(rows) - len(changes)
     remark = f"{count_of(others, 'change')} of other values" if others else ""
@@ -84,7 +82,7 @@ NOTHING = ("not set", UNLIMITED)
 
 def _applying(row: Row, own: str, applies: str) -> tuple[float | None, str]:
     """The number that is set, or that applies where none is, and its text."""
-    value = row[own] if row[own] is not None else row.get(applies)
+    value = row[own] if row[own] is not None else row[applies]
     if value is None or value == UNLIMITED:
         return None, value or "not set"
     # a number in its unit alone: `7 d`, of which a table has the milliseconds beside it

@@ -6,7 +6,6 @@ import csv as plain_csv
 import json
 import re
 from collections.abc import Callable, Iterator
-from io import BytesIO
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -173,13 +172,6 @@ def _with_commas(texts: Iterator[str]) -> Iterator[str]:
 
 def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:
     file.writelines(f"{line}\n".encode() for line in lines)
-
-
-def csv_text(table: pa.Table) -> str:
-    """A table as CSV, as `write_table` writes it."""
-    with BytesIO() as file:
-        _write_csv(to_pandas(plain(table)), file)
-        return file.getvalue().decode()
 
 
 def _write_csv(frame: pd.DataFrame, file: BinaryIO) -> None:

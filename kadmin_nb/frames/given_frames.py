@@ -56,9 +56,6 @@ _OF_TEXT = ("cluster_id", "entity", "level", "user", "client_id", "ip",
 TEXT_COLUMNS = tuple(name for name in _OF_TEXT if name != "resource_name")
 """Columns that a number is an error in; brokers have numbers for names."""
 
-_MOST_BYTES = 2**31 - 1
-"""Bytes of an array of Arrow's 32-bit strings."""
-
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
 """Errors of Arrow at a cell that does not fit its column."""
 
@@ -136,18 +133,7 @@ def text_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
         return pa.chunked_array([pa.nulls(len(column), pa.string())])
     if not is_text(column.type):
         raise UsageError(f"{name} of {what} is {column.type}, not text")
-    if column.type == pa.string():
-        return column
-    parts = [part.cast(pa.string()) for chunk in column.chunks for part in _small_parts(chunk)]
-    return pa.chunked_array(parts, pa.string())
-
-
-def _small_parts(chunk: pa.Array) -> list[pa.Array]:
-    """The array in parts that fit Arrow's 32-bit strings (2 GiB each)."""
-    if chunk.get_total_buffer_size() <= _MOST_BYTES or len(chunk) < 2:
-        return [pa.concat_arrays([chunk])] if chunk.offset else [chunk]
-    half = len(chunk) // 2
-    return [part for s in (chunk.slice(0, half), chunk.slice(half)) for part in _small_parts(pa.concat_arrays([s]))]
+    return column.cast(pa.string())
 
 
 def refuse_other_than_text(table: pa.Table, names: Iterable[str], what: str) -> None:

@@ -222,7 +222,7 @@ class TREE(Frame, key="entity key"):
 class CONFIGS(Frame, key="resource_type resource_name key"):
     """One row per resource and key; a resource that failed is one row with a null key and its error."""
 
-    shown = "resource_of! key! config_value! source instead_of documentation error! message!"
+    shown = "resource_of! key! config_value! source documentation error! message!"
     nouns = "config", "configs"
     columns = (
         "resource_type:word resource_name key? value:text? source:word? is_sensitive? is_read_only:flag?"
@@ -400,18 +400,18 @@ class WARNINGS(Frame):
 class JOURNAL(Frame, key="line"):
     """The records of a plan's journal."""
 
-    shown = "line! at! what_was_done!"
+    shown = "line! at! run kind! rows! details!"
     nouns = "record", "records"
     columns = "line:whole at run:whole? kind:text batch:whole?"
     at = Field(TEXT, unit=ISO_TIME, null=True)
     rows = Field(TEXT, "numbers of the plan's rows, such as 1-5000", null=True)
-    details = Field(TEXT, "the rest of the record, as JSON", look=PROSE, null=True)
+    details = Field(TEXT, "the rest of the record, as JSON", null=True)
 
 
 class PLANS(Frame, key="plan_id"):
     """The plans that have a journal here; a broken one has an error."""
 
-    shown = "plan_id! created author what came_to reason cluster_id error! message!"
+    shown = "plan_id! created author what changes verified in_doubt reason cluster_id error! message!"
     nouns = "plan with a journal here", "plans with a journal here"
     columns = (
         "plan_id cluster_id? created author:text? what changes:whole? runs:whole? verified in_doubt reason? error"
@@ -831,7 +831,7 @@ class SUMMARY(Frame, key="of"):
 class BROKERS(Frame, key="id"):
     """The brokers of a cluster, fenced ones included."""
 
-    shown = "id host port rack"
+    shown = "id host port rack is_fenced"
     nouns = "broker", "brokers"
     columns = "id:whole host:text port:whole rack:text? is_fenced:flag"
 

@@ -178,12 +178,6 @@ def _tree_finding(table: pa.Table) -> str:
     return f"{of_entities}; {shadowed:,} can never apply" if shadowed else of_entities
 
 
-def _plans_finding(table: pa.Table) -> str:
-    count = counted_nouns(table.num_rows, "plan with a journal here", "plans with a journal here")
-    clusters = pc.unique(table["cluster_id"]).to_pylist()
-    return f"{count}, of cluster {clusters[0]}" if len(clusters) == 1 and clusters[0] else count
-
-
 def _counted(words: pa.ChunkedArray) -> list[str]:
     """Each word with the number of rows that have it, in their order."""
     return [f"{count:,} {word}" for word, count in Counter(words.drop_null().to_pylist()).items()]
@@ -232,11 +226,6 @@ def _own_and_defaults(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     return table.filter(pc.invert(is_default)), table.filter(is_default)
 
 
-def _brokers_finding(table: pa.Table) -> str:
-    fenced = pc.sum(table["is_fenced"]).as_py()
-    return counted_nouns(table.num_rows, "broker", "brokers") + (f", {fenced} fenced" if fenced else "")
-
-
 def _users_finding(table: pa.Table) -> str:
     return "; ".join([counted_nouns(table.num_rows, "user", "users"), *_counted(table["finding"])])
 
@@ -263,8 +252,6 @@ TITLED: Mapping[type, View] = {
     ),
     schemas.STATUS: View(finding=lambda table: f"Values of clients: {', '.join(_counted(table['state']))}"),
     schemas.FOLLOWERS: View(finding=_followers_finding),
-    schemas.PLANS: View(finding=_plans_finding),
-    schemas.BROKERS: View(finding=_brokers_finding),
     schemas.TREE: View(finding=_tree_finding),
 }
 """The frames whose title is more than a number of rows, and those with rows that matter before others."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -15,13 +14,12 @@ import pyarrow.compute as pc
 from ..errors import KadminError, UsageError
 from ..frames.blocks import NOTEBOOK, Block, Page, Title
 from ..hints import did_you_mean
-from ..model.changes import Change
 from ..model.entity import TYPES, Entity
 from ..model.grammar import LEFT_OUT
 from ..plans.stage import Stage, edits_of
 from .config_sheet import ConfigCell, ConfigSheet, ConfigTable, config_details, config_lines
 from .panel import Panel
-from .quota_sheet import QuotaCell, QuotaSheet, StoredQuotas, advice, peaks_of, quota_lines
+from .quota_sheet import QuotaCell, QuotaSheet, StoredQuotas, peaks_of, quota_lines
 from .sheet import Result
 from .staged_sheet import StagedSheet
 
@@ -49,7 +47,7 @@ class Editor(Panel, Generic[SheetType]):
 
     @abstractmethod
     def _say(self, cell: Any) -> Sequence[str]:
-        """A cell in two lines, as far as plans can say before they are made."""
+        """A cell in two lines."""
 
     @abstractmethod
     def _explain(self, cell: Any) -> list[Block]:
@@ -102,8 +100,7 @@ class Editor(Panel, Generic[SheetType]):
         self._grid.focused, self._grid.why = self._focused, self._why
         self._remarks, self._below = controls.paragraphs(), controls.column()
         self._toolbar = self._bar()
-        self._described = Latest(self._describe)
-        self.sheet.watch(self._described.ask)
+        self.sheet.watch(self._describe)
         edits_of(self.stage).watch_applied(self._applied)
         self._describe()
         return controls.column(self._toolbar, self._grid, self._remarks, *self._parts_below(), self._below)
@@ -141,8 +138,6 @@ class Editor(Panel, Generic[SheetType]):
         self.plan = self.stage.plan()
         review: Any = self.plan.review()
         self._below.children = [review.widget]
-        if moved := self.sheet.changed_since_read(self.plan.changes):
-            self._grid.notify(Result(_moved_text(moved), ok=False))
 
     def _applied(self) -> None:
         """Show what the cluster holds after a plan was applied, wherever that was."""
@@ -161,7 +156,7 @@ class Editor(Panel, Generic[SheetType]):
     def _focused(self, key: str, column: str) -> None:
         self._focus = key, column
         self._controls.rewrite(self._remarks)
-        self._described.ask()
+        self._describe()
 
     def _why(self) -> None:
         """Show all that is to be said of the cell in focus, or hide it."""
@@ -179,12 +174,6 @@ class Editor(Panel, Generic[SheetType]):
         counts = self.sheet.counts()
         shown = ("all", "staged", chosen, *(kind for kind, count in counts.items() if count))
         return [(f"{kind.capitalize()} {counts[kind]:,}", kind) for kind in counts if kind in shown]
-
-
-def _moved_text(moved: Sequence[Change]) -> str:
-    first, *more = moved
-    others = f", and {len(more):,} more" if more else ""
-    return f"{first.key} of {first.resource} was changed on the cluster since it was read{others}: see the plan"
 
 
 class QuotaEditor(Editor[QuotaSheet]):
@@ -233,8 +222,7 @@ class QuotaEditor(Editor[QuotaSheet]):
         self._grid.notify(Result(f"{entity}: type a limit"))
 
     def _say(self, cell: QuotaCell) -> Sequence[str]:
-        stored = self.sheet.stored
-        return quota_lines(cell, advice(cell, stored.quotas, self.sheet.changes(), stored.brokers))
+        return quota_lines(cell)
 
     def _explain(self, cell: QuotaCell) -> list[Block]:
         said: list[Block] = [Title(f"{cell.key} of {cell.entity}"), "\n".join(self._say(cell))]
@@ -312,32 +300,3 @@ def edit_configs(cluster: Any, stage: Stage | None = None, **resources: object) 
     words = ("topic", "broker", "broker_logger", "client_metrics", "group")
     chosen = cluster.configs.select(*(resources.get(word, LEFT_OUT) for word in words))
     return ConfigEditor(partial(ConfigTable.read, cluster.port, chosen), stage or cluster.stage)
-
-
-QUIET = 0.25
-"""Seconds without a request before the chosen cell is described: who types on is answered first."""
-
-
-class Latest:
-    """Does its work once there was no request for a while, in a thread of its own."""
-
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work, self._asking, self._working = work, threading.Lock(), threading.Lock()
-        self._timer = threading.Timer(QUIET, self._run)
-
-    def ask(self) -> None:
-        """Have the work done, once more if it is being done just now."""
-        with self._asking:
-            self._timer.cancel()
-            self._timer = threading.Timer(QUIET, self._run)
-            self._timer.daemon = True
-            self._timer.start()
-
-    def wait(self) -> None:
-        """Until what was asked for is done."""
-        if self._timer.is_alive():
-            self._timer.join()
-
-    def _run(self) -> None:
-        with self._working:
-            self._work()

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames.blocks import NAME, NUMBER
-from ..model.changes import DELETE, SET, Change, Edit
+from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED
@@ -29,7 +29,7 @@ from ..plans.stage import Stage
 from ..resolution.rules import Effective, Name, Stored, entity_at, reaches, resolve_client
 from ..resolution.shadows import COMES_FIRST, comes_first
 from .sheet import SHADOWED, Arrangement, CellEditor, CellText, Column, Mark, Result
-from .staged_sheet import Judgement, Refused, ShownState, StagedSheet, verdict
+from .staged_sheet import Refused, ShownState, StagedSheet, verdict
 
 ENTITY = "entity"
 NAMES = ("entity", "level", "user", "client_id", "ip")
@@ -401,26 +401,7 @@ def _quota_columns(keys: Iterable[str], used: Collection[str]) -> Iterator[Colum
 # -- a cell in words
 
 
-def advice(cell: QuotaCell, quotas: pa.Table, changes: Sequence[Change], brokers: int = 1) -> list[str]:
-    """The refusal, the dangers and the warnings that a plan of all staged edits has on this cell.
-
-    Parameters
-    ----------
-    quotas
-        All QUOTAS as they are stored.
-    changes
-        The rows of a plan that all staged edits of quotas would be.
-    """
-    if not isinstance(cell.state, Judgement):
-        return []
-    of_key = [cell.state.change, *(c for c in changes if c.key == cell.key and c.resource != cell.entity)]
-    staged = [c.with_(row=number) for number, c in enumerate(of_key, 1) if not c.is_refused]  # advice is about row 1
-    state = ObservedState(quotas=quotas.filter(pc.equal(quotas["key"].cast(pa.string()), cell.key)), brokers=brokers)
-    warned = (warning.message for warning in QUOTAS.warnings(staged, state) if warning.row in (0, 1))
-    return [*filter(None, [verdict(cell.state)[1]]), *warned]
-
-
-def quota_lines(cell: QuotaCell, advised: Sequence[str]) -> tuple[str, str]:
+def quota_lines(cell: QuotaCell) -> tuple[str, str]:
     """A cell of quotas in two lines: what it says and what applies; then what is dangerous, else who shares it."""
     head = f"{cell.entity}, {HEADS.get(cell.key, cell.key)}: "
     was = f", was {cell.old}" if cell.old and cell.state is not None else ""
@@ -435,7 +416,8 @@ def quota_lines(cell: QuotaCell, advised: Sequence[str]) -> tuple[str, str]:
         first = f"{head}{cell.text}{was}; {applied} comes first for its clients that send a client-id{used}"
     else:
         first = f"{head}{cell.text}{was}{used}"
-    return first, "; ".join(advised) or _sharing(applies)
+    danger = "" if cell.state is None else verdict(cell.state)[1]
+    return first, danger or _sharing(applies)
 
 
 def _sharing(applies: Effective) -> str:

@@ -309,18 +309,9 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
 
     # -- edits
 
-    def changes(self) -> list[Change]:
-        """The rows of a plan that the staged edits are, on the values as they were read."""
-        return [judged.change for judged in self._judge().values()]
-
     def dangers(self) -> dict[tuple[Whose, str], str]:
         """The messages of a plan on the dangerous ones among the cells."""
         return {target: judged.danger for target, judged in self._judge().items() if judged.danger is not None}
-
-    def changed_since_read(self, changes: Iterable[Change]) -> list[Change]:
-        """The changes of a plan whose old value is not the one that is shown here: somebody else was faster."""
-        shown = {change.target: change.old for change in self.changes() if change.old_known}
-        return [change for change in changes if change.target in shown and shown[change.target] != change.old]
 
     def edit(self, cells: Sequence[CellText]) -> Result:
         """Take texts into cells, all of them; a text that does not fit is refused in its cell.

@@ -18,10 +18,9 @@ from kadmin_nb.errors import between_words
 from kadmin_nb.frames import markup, schemas
 from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.frames.markup import document
-from kadmin_nb.frames.meanings import PARTS, _instead_of, client, in_unit, limit, used, word
+from kadmin_nb.frames.meanings import PARTS, client, in_unit, limit, used, word
 from kadmin_nb.frames.render import middle, wrapped
-from kadmin_nb.model.config_units import with_unit
-from kadmin_nb.model.config_values import BROKER_KEYS, ConfigValue, Synonym
+from kadmin_nb.model.config_values import ConfigValue, Synonym
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource, Source
@@ -73,7 +72,6 @@ def test_a_column_is_there_unless_it_is_empty():
     """The same line had four columns for two users and three for one: what the title said was left out."""
     title, heading, *_ = shown(kn.Answer(quotas((ALICE, RATE, 1.0), (ALICE, SHARE, 1.0))))
     assert (title, heading) == (["2 quotas on user=alice"], ["who", "key", "limit"])
-    assert "instead of" not in shown(configs(config("cleanup.policy", "delete")))[1]
 
 
 def test_resolve_finds_says_why_and_what_is_unlimited():
@@ -132,27 +130,12 @@ def test_configs_show_both_the_number_and_what_it_is():
     )
     assert shown(answer) == [
         ["4 configs of topic=orders: 2 set, 2 by default"],
-        ["who", "key", "value", "source", "instead of"],
-        ["topic=orders", "retention.ms", "86400000 (1 d)", "dynamic topic", "604800000 (7 d)"],
+        ["who", "key", "value", "source"],
+        ["topic=orders", "retention.ms", "86400000 (1 d)", "dynamic topic"],
         ["topic=orders", "ssl.key", "[sensitive]", "dynamic topic"],
         ["topic=orders", "cleanup.policy", "delete", "default"],
         ["topic=orders", "segment.bytes", "1073741824 (1 GiB)", "default"],
     ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "own"), [("TOPIC", "DYNAMIC_TOPIC_CONFIG"), ("GROUP", "DYNAMIC_GROUP_CONFIG")], ids=["topic", "group"]
-)
-def test_no_value_stands_instead_of_itself(kind: str, own: str):
-    """max.message.bytes 1500000 of a topic stood instead of 1500000: its brokers call it message.max.bytes."""
-    sources = (own, "DYNAMIC_BROKER_CONFIG", "DYNAMIC_DEFAULT_BROKER_CONFIG", "STATIC_BROKER_CONFIG", "DEFAULT_CONFIG")
-    for key, broker_key in BROKER_KEYS[kind].items():
-        names = (key, *[broker_key] * 4)
-        texts = [(source, name, str(n)) for n, (source, name) in enumerate(zip(sources, names, strict=True))]
-        for first in range(4):
-            chain = [dict(zip(("source", "key", "value"), one, strict=True)) for one in texts[first:]]
-            row = config(key, str(first), sources[first], synonyms=chain) | {"resource_type": kind}
-            assert _instead_of(schemas.table(schemas.CONFIGS, [row])) == [with_unit(key, str(first + 1))], (key, first)
 
 
 def test_the_next_of_the_brokers_keys_stands_below_the_first():
@@ -345,9 +328,9 @@ def test_columns_give_way_from_the_right_and_a_number_is_never_cut() -> None:
 
 def test_of_a_very_long_table_only_what_is_shown_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of 165,000 configs was text as a whole, so that I saw sixty rows of it."""
-    part, written = PARTS["instead_of"], []
+    part, written = PARTS["config_value"], []
     monkeypatch.setitem(
-        PARTS, "instead_of", replace(part, texts=lambda rows: written.append(len(rows)) or [""] * len(rows))
+        PARTS, "config_value", replace(part, texts=lambda rows: written.append(len(rows)) or [""] * len(rows))
     )
     chain = [{"source": "DEFAULT_CONFIG", "key": "a", "value": "1"}]
     one = configs(config("a", "1", synonyms=chain)).to_arrow()

@@ -33,11 +33,9 @@ class Page:
     def focus(self, row: str) -> str:
         """The lines below the grid."""
         self.receive(kind="focus", position=0, key=row, column="value")
-        self.editor._described.wait()
         return "\n".join(self.editor._grid.formula)
 
     def counts(self) -> list[str]:
-        self.editor._described.wait()
         return [label for label, _ in self.editor._choice.widget.options]
 
     def click(self, label: str) -> None:

@@ -42,7 +42,7 @@ class Watched:
             str(editor.remarks()),
             str(editor.lines()),
             str(self.sheet.sheet.refused()),
-            str(self.sheet.sheet.changes()),
+            str(self.sheet.sheet._judge()),
         ]
         texts += [str(self.sheet.page()), str(edits_of(stage).staged()), str(stage.to_arrow().to_pylist())]
         return json.dumps([self.sent, self.grid.get_state(), texts], default=str)

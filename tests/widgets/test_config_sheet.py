@@ -173,7 +173,7 @@ def test_code_that_stages_shows_in_the_open_table(sheet: Sheet) -> None:
     sheet.stage.set_config("retention.ms", "2d", topic="orders")
     sheet.stage.set_config("retention.ms", "3d", topic="elsewhere")  # of no row here: the plan has it
     assert sheet.value(RETENTION) == "172800000 (2 d)"
-    assert (len(sheet.sheet.changes()), len(sheet.stage)) == (1, 2)
+    assert (len(sheet.sheet._judge()), len(sheet.stage)) == (1, 2)
 
 
 def test_two_tables_over_one_stage_stay_in_step() -> None:

@@ -47,11 +47,9 @@ class Page:
 
     def below(self) -> str:
         """The texts below the grid, without what keeps a piece of them in one line."""
-        self.editor._described.wait()
         return "\n".join([*self.editor._grid.formula, re.sub("</?span[^>]*>", "", self.editor._remarks.value)])
 
     def counts(self) -> list[str]:
-        self.editor._described.wait()
         return [*(label for label, _ in self.editor._choice.widget.options), self.editor._planned.description]
 
     def click(self, label: str) -> None:

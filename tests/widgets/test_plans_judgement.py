@@ -47,7 +47,7 @@ def test_quotas() -> None:
     stage.set_quota(RATE, "2MB/s", client_id="app")
     stage.set_quota(RATE, "3MB/s", user=kn.DEFAULT, client_id=kn.DEFAULT)
     plan = stage.plan("because")
-    assert unasked(sheet.changes()) == unasked([*plan.changes])
+    assert unasked([judged.change for judged in sheet._judge().values()]) == unasked([*plan.changes])
     assert sheet.dangers() == messages_of(plan) != {}
 
 
@@ -65,7 +65,7 @@ def test_configs() -> None:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("KEYSTORE", "x")
         plan = sheet.stage.plan("because")
-    assert unasked(sheet.sheet.changes()) == unasked([*plan.changes])
+    assert unasked([judged.change for judged in sheet.sheet._judge().values()]) == unasked([*plan.changes])
     assert sheet.sheet.dangers() == messages_of(plan) != {}
 
 

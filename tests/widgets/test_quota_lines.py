@@ -9,7 +9,7 @@ import pytest
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.quota_keys import IP_KEYS
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.widgets.quota_sheet import QuotaSheet, StoredQuotas, advice, quota_lines
+from kadmin_nb.widgets.quota_sheet import QuotaSheet, StoredQuotas, quota_lines
 from kadmin_nb.widgets.sheet import CellText
 from tests.widgets.stored_quotas import RATE, quotas
 
@@ -17,16 +17,16 @@ OF_THE_USER = "shared by its client-ids that have no quota of their own"
 
 
 def lines(
-    words: str, stored: Mapping[str, str], staged: Mapping[str, str] | None = None, *, key: str = RATE, brokers: int = 1
+    words: str, stored: Mapping[str, str], staged: Mapping[str, str] | None = None, *, key: str = RATE
 ) -> tuple[str, str]:
     """The lines of a cell over these limits, after these texts were typed."""
     limits = quotas({entity: {key: limit} for entity, limit in stored.items()})
-    sheet = QuotaSheet(StoredQuotas(limits, limits, brokers), Stage(None))
+    sheet = QuotaSheet(StoredQuotas(limits, limits), Stage(None))
     for entity, text in (staged or {}).items():
         sheet.add(Entity.parse(entity))
         sheet.edit([CellText(0, entity, key, text)])
     cell = sheet.cell(str(Entity.parse(words)), key)
-    return quota_lines(cell, advice(cell, limits, sheet.changes(), brokers))
+    return quota_lines(cell)
 
 
 def test_an_edit_says_who_shares_it_and_what_it_overrides() -> None:
@@ -68,24 +68,6 @@ def test_each_level_says_who_shares_it(words: str, shared: str) -> None:
     assert lines(words, {words: "1MB/s"}) == (f"{words}, producer: 1 MB/s", shared)
 
 
-def test_a_new_default_says_which_quotas_it_shadows() -> None:
-    """I set a default for users, and quotas of client-ids stopped to hold without a word."""
-    stored = {"client-id=app": "1MB/s", "client-id=batch": "1MB/s"}
-    assert (
-        f"user=<default> {RATE} shadows 2 quotas, which can never apply any more: client-id=app, client-id=batch"
-        in lines("user=<default>", stored, {"user=<default>": "2MB/s"})[1]
-    )
-
-
-def test_a_user_whose_clients_go_by_another_quota_is_a_warning() -> None:
-    """I typed 5 MB/s for bob, and each of his clients went on with 256 KiB/s."""
-    stored = {"user=bob client-id=<default>": "256KiB/s"}
-    assert lines("user=bob", stored, {"user=bob": "5MB/s"})[1] == (
-        f"{RATE} of user=bob reaches only clients without a client-id; all others keep user=bob client-id=<default> "
-        "(256 KiB/s)"
-    )
-
-
 def test_a_lifted_default_is_a_danger() -> None:
     """I emptied the cell of everybody's limit, and only the plan said what that means."""
     second = lines("user=<default>", {"user=<default>": "1MB/s"}, {"user=<default>": ""})[1]
@@ -101,11 +83,6 @@ def test_dangers_of_other_cells_are_not_repeated() -> None:
     """Every cell that I look at warns of the one cell that is dangerous."""
     stored = {"user=<default>": "1MB/s", "user=alice": "1MB/s"}
     assert lines("user=alice", stored, {"user=<default>": "", "user=alice": "2MB/s"})[1] == OF_THE_USER
-
-
-def test_a_limit_holds_on_each_broker() -> None:
-    """I have three brokers, and the limit is three times what I typed."""
-    assert "2 MB/s per broker: up to 6 MB/s in total" in lines("user=alice", {}, {"user=alice": "2MB/s"}, brokers=3)[1]
 
 
 def test_addresses_are_apart() -> None:

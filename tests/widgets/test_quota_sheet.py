@@ -96,7 +96,7 @@ def test_the_states_of_cells(table: Table) -> None:
         ("user=alice", "staged", "1 MB/s"),
         ("user=bob", "refused", "2 MB/s"),
     ]
-    assert [len(table.sheet.changes()), len(table.sheet.refused()), len(table.sheet.dangers())] == [2, 1, 1]
+    assert [len(table.sheet._judge()), len(table.sheet.refused()), len(table.sheet.dangers())] == [2, 1, 1]
 
 
 def test_what_is_typed_as_it_is_stored_is_not_staged(table: Table) -> None:
@@ -157,15 +157,6 @@ def test_quotas_are_read_again_and_what_is_staged_stays(table: Table) -> None:
     assert (table.staged(), table.marks()) == ({"user=alice": "2000000"}, [("user=alice", "staged", "7 MB/s")])
     assert sorted(table.rows()) == ["ip=::1", "user=<default>", "user=alice"]
     assert table.sheet.read_stored(table.sheet.stored).ok
-
-
-def test_a_plan_that_found_other_values_is_told(table: Table) -> None:
-    """The table shows 1 MB/s, the plan says that it was 7: which of them is old?"""
-    table.type("2MB/s"), table.type("3MB/s", "user=bob")
-    planned = [
-        change.with_(old="7000000") if "alice" in str(change.resource) else change for change in table.sheet.changes()
-    ]
-    assert [str(change.resource) for change in table.sheet.changed_since_read(planned)] == ["user=alice"]
 
 
 # -- filter
