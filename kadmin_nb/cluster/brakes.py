@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -39,9 +39,6 @@ from ..usage.engines import Usage
 from .audits import is_reassigning
 from .observation import Observed, notes_left_on
 from .resolving import broker_rows, unread, values_of
-
-if TYPE_CHECKING:
-    pass
 
 NOTHING = "nothing found that slows {}"
 

@@ -5,7 +5,6 @@ Nothing is changed, nothing hangs, and no secret stands in the answer.
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import time
@@ -14,7 +13,6 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
-from pathlib import Path
 
 from ..admin import contact
 from ..admin.bearer_tokens import tokens_of
@@ -29,7 +27,6 @@ from ..model.connection_settings import Settings
 from ..model.figures import milliseconds, utc
 from ..model.findings import ABSENT, FAILED, OK, SKIPPED, UNKNOWN, WARNING, Finding
 from ..model.quota_keys import CALLBACK
-from ..paths import journal_dir
 from ..version import VERSION
 from .observation import LEFT_ON, left_on
 from .permissions import permissions
@@ -61,7 +58,7 @@ class DoctorAnswer(Findings):
 def doctor(
     target: str | None = None, *, properties: Mapping[str, str] | None = None, timeout: float | None = None
 ) -> DoctorAnswer:
-    """CHECKS of a connection, from its settings to our rights, the installation and the journal.
+    """CHECKS of a connection, from its settings to our rights, and the installation.
 
     It raises nothing where a step fails: the row says what failed and what fixes it. Nothing is changed, and no secret
     stands in the answer.
@@ -86,7 +83,7 @@ def examine(settings_of: Callable[[], Settings], timeout: float | None = None) -
     """CHECKS of the connection with these settings, which may fail to be read."""
     versions = f"kadmin_nb {VERSION}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     installation = Finding("installation", OK, versions)
-    checks = [*_connection(settings_of, timeout), _journal_check(), installation, *_missing_extras()]
+    checks = [*_connection(settings_of, timeout), installation, *_missing_extras()]
     cluster_id = next((check.evidence["cluster_id"] for check in checks if "cluster_id" in check.evidence), "")
     return DoctorAnswer(_in_order(checks), str(cluster_id))
 
@@ -331,17 +328,6 @@ def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:
 
 
 _AGAIN = "Check again when the brokers answer, or with a longer time limit."
-
-
-def _journal_check() -> Finding:
-    """The folder of journals: without one nothing can be applied."""
-    check = _attempt("journal", None, lambda: str(journal_dir()))
-    folder = Path(check.message)
-    nearest = next((place for place in (folder, *folder.parents) if place.exists()), folder)
-    if check.severity == FAILED or os.access(nearest, os.W_OK | os.X_OK):
-        return check
-    fix = "Set KADMIN_STATE=/a/folder to a folder that you can write to."
-    return replace(check, severity=FAILED, message=f"{check.message} cannot be written", fix=fix)
 
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z]+)['\"]")

@@ -155,10 +155,9 @@ def refuse_unknown(names: Iterable[str], declared: Collection[str]) -> None:
     """Refuse the first name that is not declared, with the nearest word, or that is called like a secret."""
     for name in names:
         refuse_secret_name(name)
-        if name in declared or name in BUILT_IN:
-            continue
-        hint = did_you_mean(name, declared, f"It takes {', '.join(declared) or 'none'}.")
-        raise UsageError(f"unknown parameter {name}", hint=hint)
+        if name not in declared:
+            hint = did_you_mean(name, declared, f"It takes {', '.join(declared) or 'none'}.")
+            raise UsageError(f"unknown parameter {name}", hint=hint)
 
 
 def _statements(cell: str) -> Sequence[ast.stmt]:
@@ -219,7 +218,8 @@ def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[s
     """
     space = sys._getframe(1).f_globals if namespace is None else namespace
     declared, injected_values = _cells(space)
-    refuse_unknown(injected_values, [p.name for p in declared])
+    given = (name for name in injected_values if name not in BUILT_IN)
+    refuse_unknown(given, [p.name for p in declared])
     raw = databricks_values(space["dbutils"], declared) if is_databricks_job(space) else space
     bound = {p.name: p.bind(raw.get(p.name, p.default)) for p in declared}
     space.update(bound)

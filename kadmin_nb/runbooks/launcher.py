@@ -21,7 +21,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from ..frames.schemas import now
 from ..profiles import group, settings_for
-from .binder import BUILT_IN, refuse_unknown
+from .binder import refuse_unknown
 from .catalogue import Runbook, find
 from .recording import PLACE
 from .run_record import (
@@ -138,8 +138,6 @@ def bound_parameters(runbook: Runbook, parameters: Mapping[str, object]) -> dict
     """The given values by their declared types; everything that the binder refuses is refused before it starts."""
     declared = {p.name: p for p in runbook.parameters}
     refuse_unknown(parameters, list(declared))
-    if reserved := next((name for name in parameters if name in BUILT_IN), None):
-        raise UsageError(f"{reserved} is papermill's own", hint="Set output= instead.")
     return {name: declared[name].bind(value) for name, value in parameters.items()}
 
 

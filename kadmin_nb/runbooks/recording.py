@@ -158,7 +158,7 @@ class Record:
     def summary(self) -> Answer:
         """SUMMARY: what the run did: its state, plan, journal, and the head of the journal's chain."""
         self._is_finished = True
-        body = self.written().to_dict()
+        body = vars(self.written())
         notes = self.plan.notes if self.plan else ()
         approvers = [str(note.get("author")) for note in notes if note.get("kind") == "approval"]
         facts = {

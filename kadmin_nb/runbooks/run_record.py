@@ -112,11 +112,6 @@ class RunRecord(Display):
         """
         files.write(path, self.to_json() + "\n")
 
-    def to_dict(self) -> dict[str, Any]:
-        """It as a dictionary; of what a JSON reader would not know, the text."""
-        fields: dict[str, Any] = json.loads(self.to_json())
-        return fields
-
     def to_json(self) -> str:
         """It as JSON."""
         fields = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}

@@ -61,7 +61,7 @@ def test_all_steps_of_a_connection_that_works(kafka):
     answer = kn.doctor(kafka.bootstrap)
     states = [(name, state) for name, state in states_of(answer) if name != "optional"]
     names = [name for name, _ in states]
-    assert names == ["settings", "connection", "version", "quotas", "clock", "rights", "journal", "installation"]
+    assert names == ["settings", "connection", "version", "quotas", "clock", "rights", "installation"]
     assert {state for _, state in states} == {"ok"}
     assert answer.ok
     assert answer._title() == "No check failed."
@@ -135,7 +135,6 @@ def test_settings_that_cannot_be_read(profiles, monkeypatch):
     answer = kn.doctor("prod")
     assert failure(answer)["check"] == "settings"
     assert "NO_SUCH_PASSWORD" in failure(answer)["note"]
-    assert states_of(answer, "journal") == [("journal", "ok")]
 
 
 @pytest.mark.secure
@@ -229,14 +228,6 @@ def test_it_counts_quotas_and_compares_clocks(kafka):
     some = r"(no quotas|[\d,]+ quotas? of [\d,]+ entit(y|ies)); no custom quota callback on 1 of 1 brokers"
     assert re.fullmatch(some, quotas)
     assert "the active controller, to within" in clock
-
-
-def test_a_journal_that_cannot_be_written(monkeypatch, closed_port):
-    """Everything was checked, and the first plan could not be applied: its journal had no folder."""
-    monkeypatch.setenv("KADMIN_STATE", "/dev/null/state")
-    (row,) = (r for r in kn.doctor(f"127.0.0.1:{closed_port}").to_arrow().to_pylist() if r["check"] == "journal")
-    assert row["state"] == "failed"
-    assert "KADMIN_STATE" in row["fix"]
 
 
 def test_an_extra_that_is_missing_is_absent_and_not_a_failure(monkeypatch):
