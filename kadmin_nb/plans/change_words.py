@@ -58,22 +58,28 @@ def config_edits(verb: str, words: Sequence[str]) -> list[Edit]:
     keys, whose = _apart(words, WORDS.get, bare_keys=op == DELETE, takes_empty=op == SET)
     _refuse_credentials(keys)
     named_keys = _some(keys, op, "retention.ms") if whose else keys
-    resources = _resources(whose, named_keys)
+    resources = _resources(whose)
     texts = [(word.name, _config_text(op, word)) for word in named_keys]
     return [Edit(op, resource, key, text) for resource in resources for key, text in texts]
 
 
-def _resources(words: Sequence[Word], keys: Iterable[Word]) -> list[Resource]:
+def _resources(words: Sequence[Word]) -> list[Resource]:
     """The resources that these words name, each once: all of one type, as types have keys of their own."""
     types = list(dict.fromkeys(word.name for word in words))
     if not types:
-        raise UsageError("a config change names a resource", hint=_which_resource([word.name for word in keys]))
+        raise UsageError("a config change names a resource", hint=_RESOURCES)
     if len(types) > 1:
         raise UsageError(
             f"a config change names resources of one type, but these are of several: {', '.join(types)}",
             hint="One line for each type.",
         )
     return list(dict.fromkeys(Resource.of(word.name, name) for word in words for name in choices(word.value)))
+
+
+_RESOURCES = Hint(
+    f"One of {', '.join(f'{word}=…' for word in WORDS)}.",
+    sentence("user=… has quotas: {}.", Verb("quota set …", "stage.set_quota(…)")),
+)
 
 
 def choices(value: Value) -> tuple[Choice, ...]:
@@ -105,7 +111,7 @@ def user_edits(verb: str, words: Sequence[str]) -> list[Edit]:
         _refuse_secret(name)
         _refuse_near_miss(name, ())
         if find(name) is not None or len(others) == len(keys):
-            raise UsageError("a config change names a resource", hint=_which_resource(["user"]))
+            raise UsageError("a config change names a resource", hint=_RESOURCES)
         refuse_unknown_key(name)
     entity = _client_entity(_parts(whom))
     return [client_config_edit(op, entity, word.name, _single(word)) for word in _some(keys, op, ACKS)]
@@ -171,21 +177,12 @@ def _config_text(op: str, word: Word) -> str | None:
     return stored_text(word.name, text) if op == SET else text
 
 
-def _which_resource(names: Iterable[str]) -> str | Hint:
-    """A hint, when no resource was named."""
-    if any(name in TYPES for name in names):
-        return Hint(sentence("user=… has quotas: {}", Verb("quota set …", "stage.set_quota(…)")))
-    near = next(filter(None, (nearest(name, list(WORDS)) for name in names)), None)
-    return f"Did you mean {near}=…?" if near else f"One of {', '.join(f'{word}=…' for word in WORDS)}."
-
-
 def _op(verb: str, verbs: dict[str, str], kind: str) -> str:
     if verb in verbs:
         return verbs[verb]
     hint = did_you_mean(verb, [*verbs, *_FIRST_WORDS], f"One of {', '.join(verbs)}.")
     if verb in {"quota": CONFIG_VERBS, "config": QUOTA_VERBS}.get(kind, {}):
-        config_verb = verb if kind == "quota" else "reset"
-        hint = f"For a quota: remove KEY user=NAME. For a config: {config_verb} KEY topic=NAME."
+        hint = "For a quota: remove KEY user=NAME. For a config: reset KEY topic=NAME."
     raise UsageError(f"unknown {kind} change '{verb.partition('=')[0]}'", hint=hint)
 
 
@@ -268,27 +265,21 @@ _SET_CREDENTIAL = Verb(
 )
 
 
-def _config_hint(key: str, value: str, kind: str, name: str) -> Hint:
-    """The line that sets this config, as it is typed where it is read."""
-    method = "set_client_config" if kind == "user" else "set_config"
-    call = f"stage.{method}({key!r}, {value!r}, {kind.replace('-', '_')}={name!r})"
-    return Hint(sentence("It is set by {}.", Verb(f"config set {key}={value} {kind}={name}", call)))
+_OF_CONFIGS = Hint(sentence("It is set by {}.", Verb("config set KEY=VALUE TYPE=NAME", "stage.set_config(…)")))
 
 
 def _refuse_secret(name: str) -> None:
     """A password of digits would be a number that a plan shows."""
     if is_secret_name(name):
-        raise UsageError(f"{name} is a secret, not a quota", hint=_config_hint(name, "env:NAME", "broker", "NUMBER"))
+        raise UsageError(f"{name} is a secret, not a quota", hint=_OF_CONFIGS)
 
 
 def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
     """A word that is almost an entity type or a key is a slip, not a key of a Kafka to come."""
     if find(name) is not None or name in allow_unknown:
         return
-    if name in CLIENT_KEYS:
-        raise UsageError(f"{name} is a client config, not a quota", hint=_config_hint(name, "VALUE", "user", "NAME"))
-    if name in WORDS:
-        raise UsageError(f"{name}=… has configs, not quotas", hint=_config_hint("KEY", "VALUE", name, "NAME"))
+    if name in CLIENT_KEYS or name in WORDS:
+        raise UsageError(f"{name} belongs to configs, not to quotas", hint=_OF_CONFIGS)
     if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES, *CLIENT_KEYS]):
         raise UsageError(
             f"{name} is neither an entity type nor a key of quotas or client configs",

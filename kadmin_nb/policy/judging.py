@@ -113,10 +113,7 @@ def _message(row: Row, resource: str | None, key: str) -> str:
         cells = ", ".join(f"{name}={value}" for name, value in row.items() if value is not None)
         return cells if resource is None else f"{resource}: {cells}"
     value = row.get("value", row.get("after"))
-    if value is None:
-        text = "unlimited" if "bucket_user" in row else "not set"
-    else:
-        text = readable(key, value) if isinstance(value, float) else str(value)
+    text = readable(key, value) if isinstance(value, float) else _value(row) or "not set"
     said = f"{key} is {text}"
     return said if resource is None else f"{resource}: {said}"
 

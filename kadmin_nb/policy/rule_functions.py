@@ -206,14 +206,12 @@ def _is_frame(returned: object) -> bool:
 
 def _rows_of(frame: Any) -> list[Row]:
     """The rows of a frame of whatever kind; what is missing is None."""
-    if isinstance(frame, Answer):
-        frame = frame.to_arrow()
     if sparks.is_spark(frame):
         frame = relational.in_arrow(frame, MOST_ROWS)
+    elif hasattr(frame, "to_arrow"):
+        frame = frame.to_arrow()
     if hasattr(frame, "to_pylist"):
         rows = frame.to_pylist()
-    elif hasattr(frame, "to_dicts"):
-        rows = frame.to_dicts()
     else:
         rows = (frame.reset_index() if any(frame.index.names) else frame).to_dict("records")
     return [{str(name): _cell(value) for name, value in row.items()} for row in rows]

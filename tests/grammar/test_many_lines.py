@@ -112,9 +112,9 @@ def test_a_word_alone_is_not_repeated(before):
     [
         ("set producer_byte_rate=1 usr=a", "quota", "Did you mean user?"),
         ("set producer_byte_rat=1 user=a", "quota", "Did you mean producer_byte_rate?"),
-        ("set retention.ms=1 topic=a", "quota", "stage.set_config('KEY', 'VALUE', topic='NAME')"),
+        ("set retention.ms=1 topic=a", "quota", "It is set by stage.set_config(…)."),
         ("set producer_byte_rate=1 user=a", "config", "user=… has quotas: stage.set_quota(…)"),
-        ("set retention.ms=1 topc=a", "config", "Did you mean topic=…?"),
+        ("set retention.ms=1 topc=a", "config", "One of topic=…"),
         ("remove retention.ms topic=a", "config", "For a config: reset KEY topic=NAME."),
         ("reset producer_byte_rate user=a", "quota", "For a quota: remove KEY user=NAME."),
         ("remov producer_byte_rate user=a", "quota", "Did you mean remove?"),

@@ -72,7 +72,7 @@ def test_a_near_miss_gets_the_right_line(notebook, line, hint):
         ("%kquota describe 'user=a", "a quote is never closed"),
         ("%%kquota set\nset producer_byte_rate=1 user=a", "set is on the line of the magic"),
         ("%%kquota\n# nothing", "the cell has no change in it"),
-        ("%%kquota\nset retention.ms=1 topic=a", "line 1: topic=… has configs, not quotas"),
+        ("%%kquota\nset retention.ms=1 topic=a", "line 1: topic belongs to configs, not to quotas"),
         ("%%kconfig\n\nset x=1 user=a", "line 2: a config change names a resource"),
         ("%kconfig set retention.ms=1 topic=a broker=1", "a config change names resources of one type"),
         ("%kplan", "a file or a subcommand is required"),
