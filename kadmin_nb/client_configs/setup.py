@@ -14,7 +14,7 @@ from ..admin.compacted_topic import CONFIGS, CompactedTopic, configs_on, replica
 from ..admin.wire import Wire
 from ..admin.wire_kafka import WireKafka
 from ..admin.wire_kinds import WireConfigs
-from ..errors import Invalid, KadminError
+from ..errors import Invalid, KadminError, PlanRefused
 from ..frames import schemas
 from ..frames.answer import Findings
 from ..frames.blocks import NOTEBOOK, Block, Page
@@ -55,6 +55,9 @@ _CHECK = "client configs"
 _MISSING = {"is_missing": True}
 """The evidence of a finding on a topic that `apply` creates."""
 
+_NOT_GRANTED = {"is_granted": False}
+"""The evidence of a finding on a right that is to be granted before a topic is created."""
+
 
 class SetupAnswer(Findings):
     """CHECKS of the topics and rights as they are; `apply` creates the topics that are missing."""
@@ -73,15 +76,26 @@ class SetupAnswer(Findings):
         ------
         Invalid
             A topic exists with other settings: nothing is changed.
+        PlanRefused
+            A right of these checks is missing on a cluster with an authorizer: nothing is created.
         NotAuthorized
             CREATE on a topic is missing.
         """
         self._kafka.wire.settings.refuse_unplanned("these topics are")
-        checks = {name: _topic_check(self._kafka, name) for name in SETTINGS}
-        for name, check in checks.items():
-            if check.severity != OK and check.evidence != _MISSING:
-                raise _other_settings(name, check.message)
-        for name in (name for name, check in checks.items() if check.severity != OK):
+        checks = {str(check.target): check for check in _checks(self._kafka, self._clients)}
+        missing = [name for name in SETTINGS if checks[name].evidence == _MISSING]
+        for name in SETTINGS:
+            if checks[name].severity != OK and name not in missing:
+                raise _other_settings(name, checks[name].message)
+        grants = [check.fix for check in checks.values() if check.evidence == _NOT_GRANTED and check.fix]
+        if missing and grants:
+            raise PlanRefused(
+                f"rights to the topic {CONFIGS_TOPIC} and the others are missing, without which it may be open to all: "
+                "nothing was created",
+                code="TOPIC_AUTHORIZATION_FAILED",
+                hint=f"Grant them first: {'; '.join(grants)}",
+            )
+        for name in missing:
             CompactedTopic(self._kafka.wire, name, SETTINGS[name]).ensure(time.monotonic() + CREATING)
         return SetupAnswer(self._kafka, self._clients)
 
@@ -107,7 +121,9 @@ def _checks(kafka: WireKafka, clients: Sequence[str]) -> Iterator[Finding]:
             granted = any(acl.principal == principal and acl.allows(right) for acl in existing or ())
             severity, note = (OK, "granted") if granted else (WARNING, "no ACL grants it")
             fix = None if granted else right.granting_line(principal)
-            yield Finding(_CHECK, severity, note, f"{principal}: {right}", fix=fix)
+            yield Finding(
+                _CHECK, severity, note, f"{principal}: {right}", fix=fix, evidence={} if granted else _NOT_GRANTED
+            )
     yield _writers_check(existing, kafka.wire.settings.principal)
 
 
@@ -117,7 +133,8 @@ def _writers_check(existing: Sequence[acls.Acl] | None, admin: str | None) -> Fi
         return Finding(_CHECK, OK, "the brokers have no authorizer: everyone can write to these topics", subject)
     if not any(acl.is_about(_TO_WRITE_ENTRIES.on) for acl in existing):
         note = "no ACL covers it: with allow.everyone.if.no.acl.found=true everyone can write to it"
-        return Finding(_CHECK, WARNING, note, subject, fix=_TO_WRITE_ENTRIES.granting_line(admin or "User:NAME"))
+        fix = _TO_WRITE_ENTRIES.granting_line(admin or "User:NAME")
+        return Finding(_CHECK, WARNING, note, subject, fix=fix, evidence=_NOT_GRANTED)
     writers = {acl.principal for acl in existing if acl.allows(_TO_WRITE_ENTRIES)}
     if others := sorted(writers - {admin}):
         note = f"ACLs let these write too: {', '.join(others)}"

@@ -241,8 +241,8 @@ def init(session: Session, apply: bool, clients: tuple[str, ...]) -> Any:
     """Check the topics of dynamic client configs, or create them.
 
     The three topics and the rights to them are checked; --apply creates the topics that are missing. A missing right
-    has the line of kafka-acls.sh that grants it. Existing topics are never changed: if one has other settings, the
-    command fails and creates nothing.
+    has the line of kafka-acls.sh that grants it, and nothing is created before it is. Existing topics are never
+    changed: if one has other settings, the command fails and creates nothing.
     """
     cluster = session.cluster_to_change if apply else session.cluster
     setup = cluster.client_configs.setup(clients=clients)

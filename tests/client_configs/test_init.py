@@ -22,7 +22,7 @@ from kadmin_nb.admin import transactions
 from kadmin_nb.admin.compacted_topic import configs_on
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.client_configs.setup import SETTINGS
-from kadmin_nb.errors import Invalid, NotAuthorized
+from kadmin_nb.errors import Invalid, NotAuthorized, PlanRefused
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
 from tests.client_configs.raw_client import RawClient, append
@@ -96,8 +96,24 @@ def test_the_line_that_grants_a_right_is_beside_it(admin) -> None:
     assert rows["who may write entries"].endswith("--operation Write --topic __kadmin_client_configs")
 
 
-def test_it_is_made_once(admin) -> None:
+def test_no_topic_is_created_open(admin, kafka_admin) -> None:
+    """Init made a topic that everybody could write, where brokers let all in without ACLs, then showed the line."""
+    with pytest.raises(PlanRefused, match="nothing was created") as refused:
+        setup(admin).apply()
+    assert refused.value.hint.startswith("Grant them first: kafka-acls.sh ")
+    assert refused.value.hint.endswith(f"User:admin --operation Write --topic {CONFIGS_TOPIC}")
+    grant(kafka_admin, "User:admin", AclOperation.WRITE, CONFIGS_TOPIC)
+    eventually(lambda: setup(admin).to_arrow().to_pylist()[-1]["state"], "ok")
+    with pytest.raises(PlanRefused, match="nothing was created") as refused:
+        setup(admin, clients=["User:app"]).apply()
+    assert refused.value.hint.count("kafka-acls.sh") == 3
+    assert not {*kafka_admin.list_topics(timeout=10).topics} & {*TOPICS}
+
+
+def test_it_is_made_once(admin, kafka_admin) -> None:
     """We ran it twice, since the first time nobody had noted it."""
+    grant(kafka_admin, "User:admin", AclOperation.WRITE, CONFIGS_TOPIC)
+    eventually(lambda: setup(admin).to_arrow().to_pylist()[-1]["state"], "ok")
     assert states(setup(admin).apply()) == {"there": 3}
     assert states(setup(admin).apply()) == {"there": 3}
     configs = {row["key"]: row["value"] for row in admin.configs.describe(topic=STATUS_TOPIC).to_arrow().to_pylist()}
@@ -196,6 +212,7 @@ def test_a_topic_without_any_acl_is_open(admin, kafka_admin) -> None:
 def test_it_says_what_is_open(admin, kafka_admin) -> None:
     """An ACL from an experiment let everybody write the entries, for a year."""
     grant(kafka_admin, "User:admin", AclOperation.WRITE, CONFIGS_TOPIC)
+    eventually(lambda: setup(admin).to_arrow().to_pylist()[-1]["state"], "ok")
     assert {row["state"] for row in setup(admin).apply()} == {"ok"}
     mallory = AclBinding(
         ResourceType.TOPIC, "__", ResourcePatternType.PREFIXED, "User:mallory", "*", AclOperation.ALL,
