@@ -6,8 +6,7 @@ import struct
 import threading
 import time
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -181,26 +180,6 @@ class Wire:
         """
         bound = timeout or self.timeout
         return self._asked(request, node, doing, bound, patience or bound / 2, self._before_retry)
-
-    def ask_each(self, requests: Iterable[Callable[[], Any]], *, doing: str) -> list[Any]:
-        """The answers to reading requests that any broker takes, a few under way at a time: idle brokers share them.
-
-        One that fails is sent again alone; raises as `ask` does.
-        """
-        under_way: deque[tuple[Callable[[], Any], _UnderWay]] = deque()
-        answers = []
-        for request in requests:
-            if len(under_way) == _TOGETHER:
-                answers.append(self._answer_to(*under_way.popleft()))
-            under_way.append((request, self._send(request, None, time.monotonic() + self.timeout, doing, PATIENCE)))
-        return [*answers, *(self._answer_to(*each) for each in under_way)]
-
-    def _answer_to(self, request: Callable[[], Any], begun: _UnderWay) -> Any:
-        """The answer to a request that is under way; where it fails it is sent again."""
-        try:
-            return begun.value()
-        except (NotSent, NoAnswerYet, kafka.errors.KafkaError):
-            return self.ask(request, doing=begun.doing)
 
     def _asked(
         self,
@@ -394,10 +373,6 @@ class _UnderWay:
         if self.future.exception is not None:
             raise self.future.exception
         return self.future.value
-
-
-_TOGETHER = 4
-"""Requests under way at a time: from five on, the library holds a connection back."""
 
 
 def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = False) -> T:

@@ -13,6 +13,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from hashlib import pbkdf2_hmac
 from itertools import islice
@@ -142,18 +143,22 @@ class WireQuotas:
         Invalid
             A filter that Kafka refuses, such as ip with user.
         """
-        frame = self._wire.ask(
-            lambda: _quotas_request(components, strict), node=node, doing=_DESCRIBING, timeout=timeout
-        )
-        return _decoded(frame)
+        doing = "describing quotas"
+        frame = self._wire.ask(lambda: _quotas_request(components, strict), node=node, doing=doing, timeout=timeout)
+        answer = quota_response.decode(frame)
+        error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.to_describe())
+        return answer.table
 
     def describe_each(self, filters: Iterable[tuple[Sequence[Component], bool]]) -> list[pa.Table]:
         """QUOTAS for each filter, its components and whether it is strict; any brokers answer, side by side.
 
         Raises as `describe` does.
         """
-        requests = [partial(_quotas_request, components, strict) for components, strict in filters]
-        return [*map(_decoded, self._wire.ask_each(requests, doing=_DESCRIBING))]
+        pool = ThreadPoolExecutor(_TOGETHER, "kadmin-quotas")
+        try:
+            return [*pool.map(lambda one: self.describe(one[0], strict=one[1]), filters)]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def alter(
         self, wishes: Mapping[Entity, Mapping[str, float | None]], *, validate_only: bool = False
@@ -178,14 +183,8 @@ class WireQuotas:
         return _answers(wishes, answer.entries, _entity, doing, may_have_happened=not validate_only)
 
 
-_DESCRIBING = "describing quotas"
-
-
-def _decoded(frame: _Frame) -> pa.Table:
-    """QUOTAS of an answer, or its error."""
-    answer = quota_response.decode(frame)
-    error_codes.raise_for_error(answer.error_code, answer.error_message, _DESCRIBING, rights.to_describe())
-    return answer.table
+_TOGETHER = 4
+"""Requests under way at a time: from five on, the library holds a connection back."""
 
 
 def _quotas_request(components: Sequence[Component], strict: bool) -> _RawDescribe:

@@ -39,7 +39,7 @@ class Document:
     def encode(self) -> bytes:
         """The canonical text."""
         return documents.texts_to_json(
-            {"v": VERSION, **{name: getattr(self, name) for name in self.__slots__}}
+            {"v": VERSION, **msgspec.to_builtins(self)}
         ).encode()
 
     @classmethod

@@ -200,8 +200,7 @@ def test_requests_of_which_one_is_refused_are_refused(own):
 def test_several_requests_to_a_frozen_broker_end_in_time(own, node):
     """Each of several waited for its whole time, one after the other."""
     node.pause()
-    requests = [lambda: DescribeClusterRequest()] * 4
-    took, error = seconds(lambda: own.ask_each(requests, doing="describing the cluster"))
+    took, error = seconds(lambda: WireQuotas(own).describe_each([([], False)] * 4))
     assert (type(error), error.code) == (TimedOut, "REQUEST_TIMED_OUT")
     assert 1.9 < took < 25
 
