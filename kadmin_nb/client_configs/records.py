@@ -38,9 +38,7 @@ class Document:
 
     def encode(self) -> bytes:
         """The canonical text."""
-        return documents.texts_to_json(
-            {"v": VERSION, **msgspec.to_builtins(self)}
-        ).encode()
+        return documents.texts_to_json({"v": VERSION, **msgspec.to_builtins(self)}).encode()
 
     @classmethod
     def decode(cls, document: bytes | None) -> Self | None:
