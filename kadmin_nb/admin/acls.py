@@ -30,7 +30,6 @@ class Acl:
     """An ACL as brokers store it; the words are Kafka's own, such as TOPIC, LITERAL, WRITE and ALLOW."""
 
     principal: str
-    host: str
     operation: str
     permission: str
     resource_type: str
@@ -70,7 +69,6 @@ def all_acls(wire: Wire) -> list[Acl] | None:
 def _acl(resource: Any, acl: Any) -> Acl:
     return Acl(
         acl.principal,
-        acl.host,
         _enum_name(ACLOperation, acl.operation),
         _enum_name(ACLPermissionType, acl.permission_type),
         _enum_name(ACLResourceType, resource.resource_type),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
@@ -21,8 +22,6 @@ from ..model.connection_settings import GSSAPI, Settings
 from . import connections
 
 Result = TypeVar("Result")
-_AT_ONCE = 32
-"""Threads at a time."""
 
 
 def side_by_side(tasks: Sequence[Callable[[], Result]], seconds: float) -> list[Result | None]:
@@ -35,13 +34,12 @@ def side_by_side(tasks: Sequence[Callable[[], Result]], seconds: float) -> list[
     def run(number: int) -> None:
         results[number] = tasks[number]()
 
-    for first in range(0, len(tasks), _AT_ONCE):
-        numbers = range(first, min(first + _AT_ONCE, len(tasks)))
-        threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in numbers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(seconds)
+    until = time.monotonic() + seconds
+    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(len(tasks))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
     return list(results)
 
 

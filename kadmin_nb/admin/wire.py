@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import kafka.errors
@@ -68,36 +68,27 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
 """Seconds between two attempts: each pause is twice the one before."""
 
 
-class Again:
-    """Takes the faults that may pass: `while True: with again: return attempt()`.
-
-    Not tenacity, which would load tornado and asyncio.
-    """
-
-    def __init__(
-        self, bound: float, passes: Callable[[Exception], bool], before_retry: Callable[[Exception], object]
-    ) -> None:
-        self._bound, self._passes, self._before_retry = bound, passes, before_retry
-        self._started, self._pause = time.monotonic(), _FIRST_PAUSE
-
-    def __enter__(self) -> None:
-        """An attempt begins."""
-
-    def __exit__(self, kind: object, exc: BaseException | None, trace: object) -> bool:
-        """True, after a pause, if the attempt is to be made again."""
-        if not isinstance(exc, Exception) or not self._passes(exc):
-            return False
-        cause, longest = cause_of(exc), self._bound
-        if not isinstance(
-            cause, Throttled | NoAnswerYet
-        ):  # one that is not there is given less than one that throttles
-            longest = min(longest, _UNKNOWN_ID if isinstance(cause, kafka.errors.UnknownBrokerIdError) else _REFUSING)
-        if time.monotonic() - self._started >= longest:
-            return False
-        self._before_retry(exc)
-        time.sleep(self._pause)
-        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
-        return True
+def _patiently(
+    attempt: Callable[[], Any],
+    bound: float,
+    passes: Callable[[Exception], bool],
+    before_retry: Callable[[Exception], object],
+) -> Any:
+    """The result of an attempt, made again after faults that may pass. Not tenacity, which would load tornado."""
+    started, pause = time.monotonic(), _FIRST_PAUSE
+    while True:
+        try:
+            return attempt()
+        except Exception as exc:
+            cause, longest = cause_of(exc), bound
+            if not isinstance(cause, Throttled | NoAnswerYet):  # one that is not there is given less
+                is_unknown = isinstance(cause, kafka.errors.UnknownBrokerIdError)
+                longest = min(longest, _UNKNOWN_ID if is_unknown else _REFUSING)
+            if not passes(exc) or time.monotonic() - started >= longest:
+                raise
+            before_retry(exc)
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 READ_TIMEOUT = 30.0
@@ -192,10 +183,8 @@ class Wire:
     ) -> Any:
         deadline = time.monotonic() + bound
         try:
-            again = Again(bound, may_pass, before_retry)
-            while True:
-                with again:
-                    return self._send(request, node, deadline, doing, patience).value()
+            send = partial(self._send, request, node, deadline, doing, patience)
+            return _patiently(send, bound, may_pass, before_retry)
         except NotSent as exc:
             raise self._why_not_sent(exc, doing) from None
         except NoAnswerYet:
@@ -221,10 +210,8 @@ class Wire:
         deadline = time.monotonic() + (timeout or self.alter_timeout)
         whom = self.lively() if node is None else node
         try:
-            again = Again(self.timeout, was_not_sent, self._before_retry)
-            while True:
-                with again:
-                    return self._send(request, whom, deadline, doing).value()
+            send = partial(self._send, request, whom, deadline, doing)
+            return _patiently(send, self.timeout, was_not_sent, self._before_retry)
         except NotSent as exc:
             raise self._why_not_sent(exc, doing) from None
         except kafka.errors.IncompatibleBrokerVersion as exc:
@@ -279,7 +266,7 @@ class Wire:
         """
         doing, cluster = "refreshing the metadata", self._manager.cluster
         answer = self._asked(cluster.metadata_request, None, doing, self.timeout, PATIENCE)
-        _UnderWay(self._manager.call_soon(lambda: cluster.update_metadata(answer)), self.timeout, doing).value()
+        _waited(self._manager.call_soon(lambda: cluster.update_metadata(answer)), self.timeout, doing)
 
     def close(self) -> None:
         """Close every connection and end the thread; never blocks for long."""
@@ -302,7 +289,7 @@ class Wire:
 
     def _send(
         self, request: Callable[[], Any], node: int | None, deadline: float, doing: str, patience: float | None = None
-    ) -> _UnderWay:
+    ) -> Any:
         """One attempt, each with a message of its own: the library writes into what it sends."""
         if self._is_closed:
             raise ConnectionFailed(f"the connection is closed, while {doing}", hint="Connect again.")
@@ -311,7 +298,7 @@ class Wire:
         others = node is None and len(self._manager.cluster.brokers()) > 1
         hurry = patience if others and patience and patience < seconds_left else None
         exchange = self._manager.call_soon(lambda: self._exchange(message, node, seconds_left, hurry))
-        return _UnderWay(exchange, seconds_left + 1.0, doing)
+        return _waited(exchange, seconds_left + 1.0, doing)
 
     async def _exchange(self, request: Any, node: int | None, timeout: float, hurry: float | None) -> Any:
         """Connect, and only then send: what fails before is known not to have been sent."""
@@ -356,23 +343,15 @@ class Wire:
         return connection
 
 
-@dataclass(frozen=True, slots=True)
-class _UnderWay:
-    """The library's future of what runs on its thread, and the seconds that it may take."""
-
-    future: Any
-    seconds: float
-    doing: str
-
-    def value(self) -> Any:
-        """Wait here, where a time-out and Ctrl-C are heard."""
-        done = threading.Event()
-        self.future.add_both(lambda _: done.set())
-        if not done.wait(self.seconds):
-            raise TimedOut(f"no answer within {seconds(self.seconds)} while {self.doing}", code="REQUEST_TIMED_OUT")
-        if self.future.exception is not None:
-            raise self.future.exception
-        return self.future.value
+def _waited(future: Any, within: float, doing: str) -> Any:
+    """The result of a future of the library's; we wait here, where a time-out and Ctrl-C are heard."""
+    done = threading.Event()
+    future.add_both(lambda _: done.set())
+    if not done.wait(within):
+        raise TimedOut(f"no answer within {seconds(within)} while {doing}", code="REQUEST_TIMED_OUT")
+    if future.exception is not None:
+        raise future.exception
+    return future.value
 
 
 def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = False) -> T:

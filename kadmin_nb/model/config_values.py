@@ -17,59 +17,39 @@ from ..hints import nearest
 from .resources import Resource, Source
 
 BROKER_KEYS = {
-    "TOPIC": {
-        "cleanup.policy": "log.cleanup.policy",
-        "compression.gzip.level": "compression.gzip.level",
-        "compression.lz4.level": "compression.lz4.level",
-        "compression.type": "compression.type",
-        "compression.zstd.level": "compression.zstd.level",
-        "delete.retention.ms": "log.cleaner.delete.retention.ms",
-        "file.delete.delay.ms": "log.segment.delete.delay.ms",
-        "flush.messages": "log.flush.interval.messages",
-        "flush.ms": "log.flush.interval.ms",
-        "index.interval.bytes": "log.index.interval.bytes",
-        "local.retention.bytes": "log.local.retention.bytes",
-        "local.retention.ms": "log.local.retention.ms",
-        "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
-        "max.decompressed.message.bytes": "max.decompressed.message.bytes",
-        "max.message.bytes": "message.max.bytes",
-        "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
-        "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
-        "message.timestamp.type": "log.message.timestamp.type",
-        "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
-        "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
-        "min.insync.replicas": "min.insync.replicas",
-        "preallocate": "log.preallocate",
-        "remote.copy.lag.bytes": "log.remote.copy.lag.bytes",
-        "remote.copy.lag.ms": "log.remote.copy.lag.ms",
-        "retention.bytes": "log.retention.bytes",
-        "retention.ms": "log.retention.ms",
-        "segment.bytes": "log.segment.bytes",
-        "segment.index.bytes": "log.index.size.max.bytes",
-        "segment.jitter.ms": "log.roll.jitter.ms",
-        "segment.ms": "log.roll.ms",
-        "unclean.leader.election.enable": "unclean.leader.election.enable",
-    },
-    "GROUP": {
-        "consumer.assignment.interval.ms": "group.consumer.assignment.interval.ms",
-        "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
-        "consumer.session.timeout.ms": "group.consumer.session.timeout.ms",
-        "share.assignment.interval.ms": "group.share.assignment.interval.ms",
-        "share.delivery.count.limit": "group.share.delivery.count.limit",
-        "share.heartbeat.interval.ms": "group.share.heartbeat.interval.ms",
-        "share.partition.max.record.locks": "group.share.partition.max.record.locks",
-        "share.record.lock.duration.ms": "group.share.record.lock.duration.ms",
-        "share.session.timeout.ms": "group.share.session.timeout.ms",
-        "streams.assignment.interval.ms": "group.streams.assignment.interval.ms",
-        "streams.assignor.name": "group.streams.assignors",
-        "streams.heartbeat.interval.ms": "group.streams.heartbeat.interval.ms",
-        "streams.initial.rebalance.delay.ms": "group.streams.initial.rebalance.delay.ms",
-        "streams.num.standby.replicas": "group.streams.num.standby.replicas",
-        "streams.rack.aware.assignment.tags": "group.streams.rack.aware.assignment.tags",
-        "streams.session.timeout.ms": "group.streams.session.timeout.ms",
-    },
+    "cleanup.policy": "log.cleanup.policy",
+    "compression.gzip.level": "compression.gzip.level",
+    "compression.lz4.level": "compression.lz4.level",
+    "compression.type": "compression.type",
+    "compression.zstd.level": "compression.zstd.level",
+    "delete.retention.ms": "log.cleaner.delete.retention.ms",
+    "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "flush.messages": "log.flush.interval.messages",
+    "flush.ms": "log.flush.interval.ms",
+    "index.interval.bytes": "log.index.interval.bytes",
+    "local.retention.bytes": "log.local.retention.bytes",
+    "local.retention.ms": "log.local.retention.ms",
+    "max.compaction.lag.ms": "log.cleaner.max.compaction.lag.ms",
+    "max.decompressed.message.bytes": "max.decompressed.message.bytes",
+    "max.message.bytes": "message.max.bytes",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+    "message.timestamp.type": "log.message.timestamp.type",
+    "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
+    "min.compaction.lag.ms": "log.cleaner.min.compaction.lag.ms",
+    "min.insync.replicas": "min.insync.replicas",
+    "preallocate": "log.preallocate",
+    "remote.copy.lag.bytes": "log.remote.copy.lag.bytes",
+    "remote.copy.lag.ms": "log.remote.copy.lag.ms",
+    "retention.bytes": "log.retention.bytes",
+    "retention.ms": "log.retention.ms",
+    "segment.bytes": "log.segment.bytes",
+    "segment.index.bytes": "log.index.size.max.bytes",
+    "segment.jitter.ms": "log.roll.jitter.ms",
+    "segment.ms": "log.roll.ms",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-"""The brokers' key that a key of a topic or of a group falls back to."""
+"""The brokers' key that a key of a topic falls back to."""
 
 STAND_INS = {
     "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
@@ -126,9 +106,16 @@ def behind_listener(key: str) -> str | None:
     return next((name for name in MECHANISM_KEYS if scoped.endswith(f".{name}")), scoped or None)
 
 
+def broker_key(resource_type: str, key: str) -> str | None:
+    """The brokers' key that a key of a topic or of a group falls back to; None of other resources."""
+    if resource_type == "GROUP":
+        return "group.streams.assignors" if key == "streams.assignor.name" else f"group.{key}"
+    return BROKER_KEYS.get(key) if resource_type == "TOPIC" else None
+
+
 def deciding_keys(resource_type: str, key: str) -> tuple[str, ...]:
     """The key and the keys that decide where it is not set, the closest first."""
-    first = BROKER_KEYS.get(resource_type, {}).get(key)
+    first = broker_key(resource_type, key)
     if first is None:
         plain = behind_listener(key) if resource_type == "BROKER" else None
         return (key, *((plain,) if plain else STAND_INS.get(key, ())))
@@ -138,8 +125,8 @@ def deciding_keys(resource_type: str, key: str) -> tuple[str, ...]:
 def near_key(resource_type: str, key: str, listed: Iterable[str]) -> str | None:
     """The key of those listed that was probably meant: what a topic calls a key of the brokers, or the reverse; else
     the nearest word."""
-    own_name = {of_brokers: own for own, of_brokers in BROKER_KEYS.get(resource_type, {}).items()}
-    other_name = own_name.get(key) or BROKER_KEYS["TOPIC"].get(key)
+    own_name = {of_brokers: own for own, of_brokers in BROKER_KEYS.items()} if resource_type == "TOPIC" else {}
+    other_name = own_name.get(key) or BROKER_KEYS.get(key)
     listed = sorted(listed)
     return other_name if other_name in listed else nearest(key, listed)
 
@@ -167,7 +154,7 @@ def synonyms_below(resource_type: str, key: str, synonyms: Iterable[Synonym], so
     set_keys = {synonym.key for synonym in synonyms if synonym.source == source}
     # the key, and the brokers' names of it down to the first that is set: a broker calls max.message.bytes of a topic
     # message.max.bytes. The other keys that decide of a broker are not its names, but others.
-    names = deciding_keys(resource_type, key) if resource_type in BROKER_KEYS else (key,)
+    names = deciding_keys(resource_type, key) if resource_type in ("TOPIC", "GROUP") else (key,)
     names = names[: next((number for number, name in enumerate(names, 1) if name in set_keys), 1)]
     return [synonym for synonym in synonyms if synonym.key not in names or _RANKS[synonym.source] > rank]
 

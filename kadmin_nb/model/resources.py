@@ -48,13 +48,7 @@ WORDS = {kind.lower().replace("_", "-"): kind for kind in RESOURCE_TYPES}
 """The words of the grammar for the resource types: `topic`, `broker-logger`."""
 
 
-CONFIG_TYPES = {
-    "topics": "topic",
-    "brokers": "broker",
-    "broker-loggers": "broker-logger",
-    "client-metrics": "client-metrics",
-    "groups": "group",
-}
+CONFIG_TYPES = {f"{word.removesuffix('s')}s": word for word in WORDS}
 """`--entity-type` of what has configs, and the word of its resource."""
 
 QUOTA_TYPES = {"users": "user", "clients": "client-id", "ips": "ip"}

@@ -45,7 +45,7 @@ PASSPORTS = {
     "platformdirs": ("paths",),
     "filelock": ("files",),
     "yaml": ("state",),
-    "msgspec": ("documents", "plans", "widgets"),
+    "msgspec": ("documents", "plans", "widgets", "client_configs/records.py"),
     "mcp": ("commands/assistant.py",),
     "mcp_types": ("commands/assistant.py",),
     "anyio": ("commands/assistant.py",),

@@ -9,7 +9,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.client_configs.kafka import LiveKafka
-from kadmin_nb.model.config_values import BROKER_KEYS, STAND_INS, ConfigValue, behind_listener, in_unit_of
+from kadmin_nb.model.config_values import BROKER_KEYS, STAND_INS, ConfigValue, behind_listener, broker_key, in_unit_of
 from kadmin_nb.model.resources import Resource, Source
 from kadmin_nb.plans.advice.config_dangers import fallback_values
 from tests.waiting import eventually
@@ -88,7 +88,7 @@ def dynamic(kafka: LiveKafka, resource: Resource) -> dict[str, ConfigValue]:
 
 def texts_for(config: ConfigValue) -> tuple[str, ...]:
     """Three texts that the broker takes, the first for the topic, then the broker, then all brokers."""
-    aliases = {broker_key: key for key, broker_key in BROKER_KEYS["TOPIC"].items()}
+    aliases = {broker_key: key for key, broker_key in BROKER_KEYS.items()}
     if special := TEXTS.get(config.key) or TEXTS.get(aliases.get(config.key, "")):
         return special
     if config.type == "BOOLEAN":
@@ -115,7 +115,7 @@ def predicted(kafka: LiveKafka, resource: Resource, keys: Iterable[str]) -> dict
 def applied(kafka: LiveKafka, resource: Resource, keys: Iterable[str]) -> dict[str, str | None]:
     """What the broker says of these keys. Where it passes one over, its topics say it, or the key of all listeners."""
     configs, topic = configs_of(kafka, ONE if resource == ALL else resource), configs_of(kafka, TOPIC)
-    topic_keys = {broker_key: key for key, broker_key in BROKER_KEYS["TOPIC"].items()}
+    topic_keys = {broker_key: key for key, broker_key in BROKER_KEYS.items()}
     sources = {key: topic[topic_keys[key]] if key in STAND_INS else configs.get(key) for key in keys}
     return {key: (config or configs[behind_listener(key) or key]).text for key, config in sources.items()}
 
@@ -155,7 +155,7 @@ def test_a_topic_alone_falls_back_to_what_stands_in_files(kafka: LiveKafka) -> N
 
 def test_what_a_topic_has_from_the_brokers_stands_instead_of_what_holds_without_it(kafka: LiveKafka) -> None:
     """max.message.bytes 1500000 instead of 1500000, it said: brokers call it message.max.bytes."""
-    broker, names = dynamic(kafka, ONE), {broker_key: key for key, broker_key in BROKER_KEYS["TOPIC"].items()}
+    broker, names = dynamic(kafka, ONE), {broker_key: key for key, broker_key in BROKER_KEYS.items()}
     texts = {key: texts_for(broker[key])[1] for key in names if key in broker and key not in NOT_TRIED}
     for resource, source in ((ONE, Source.BROKER), (ALL, Source.ALL_BROKERS)):
         alter(kafka, resource, texts)
@@ -212,5 +212,7 @@ def test_the_brokers_keys_are_those_that_kafka_names(kafka: LiveKafka, resource:
     """Kafka 4.4 has a broker's key for each of them; a later Kafka's further ones are to be added."""
     synonyms = {key: config.synonyms for key, config in configs_of(kafka, resource).items()}
     named = {key: chain[-1].key for key, chain in synonyms.items() if chain and chain[-1].key != key}
-    same = {key: name for key, name in BROKER_KEYS[resource.type].items() if key == name or name in STAND_INS}
-    assert named | same == BROKER_KEYS[resource.type]
+    assert {key: broker_key(resource.type, key) for key in named} == named
+    if resource == TOPIC:
+        same = {key: name for key, name in BROKER_KEYS.items() if key == name or name in STAND_INS}
+        assert named | same == BROKER_KEYS

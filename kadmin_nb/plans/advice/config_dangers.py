@@ -298,7 +298,7 @@ def fallback_values(kafka: Kafka, targets: Iterable[Target]) -> Values:
 
 def _of_topics(kafka: Kafka, topics: Sequence[tuple[Resource, str]]) -> Values:
     """The fallbacks that brokers' rows alone tell: a topic's own value hides them where brokers set nothing either."""
-    broker_keys = {key: BROKER_KEYS["TOPIC"].get(key, "") for _, key in topics}
+    broker_keys = {key: BROKER_KEYS.get(key, "") for _, key in topics}
     asked = {key for key in broker_keys.values() if key in STAND_INS}
     configs = _of_brokers(kafka, asked)
     synonyms = {key: [_synonyms(key, values) for values in configs.values()] for key in asked}
@@ -342,7 +342,7 @@ def own_keys(key: str) -> tuple[str, ...]:
 
 def fallback_texts(resource: Resource, key: str, configs: _Configs) -> list[str | None]:
     """The text that applies without an own value, None where nothing does; empty where that cannot be seen."""
-    of_topics_alone = resource.type == "TOPIC" and key not in BROKER_KEYS["TOPIC"]
+    of_topics_alone = resource.type == "TOPIC" and key not in BROKER_KEYS
     defaults = unnamed_defaults("TOPIC", key) if of_topics_alone else []
     below = synonyms_below(resource.type, key, [*_synonyms(key, configs), *defaults], resource.source)
     if entry := in_effect(resource.type, key, below):
