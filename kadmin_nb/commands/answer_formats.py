@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import KadminError, PartlyFailed, UsageError, printable
 from ..frames.blocks import ASCII, ROWS, WHOLE, window
 from ..plans.execution.progress import Advance
 from .click_glue import Text
-from .session import Note
 
 if TYPE_CHECKING:
     from ..plans.formats import PlanText
@@ -205,46 +202,19 @@ _ERASE = "\r\x1b[K"
 
 
 class StatusLine:
-    """The line that tells what a command is doing; a stream that is not a person's terminal gets nothing of it."""
+    """The line that tells how far a plan is; a stream that is not a person's terminal gets nothing of it."""
 
-    def __init__(self, stream: TextIO, doing: str) -> None:
-        self._stream = stream
-        self._lock = threading.Lock()
-        self._since, self._is_shown = time.monotonic(), False
-        self._timer = threading.Timer(QUIET, self.say, [doing])
-        self._timer.daemon = True
-
-    def __enter__(self) -> Self:
-        if can_ask(self._stream):
-            self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def say(self, text: str) -> None:
-        """Show what goes on now, once it has taken long enough to be worth a line."""
-        if time.monotonic() - self._since < QUIET:
-            return
-        with self._lock:
-            print(f"{_ERASE}{text}", end="", file=self._stream, flush=True)
-            self._is_shown = True
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._since, self._is_shown = stream, time.monotonic(), False
 
     def progress(self, advance: Advance) -> None:
-        """Show how far a plan is."""
-        if can_ask(self._stream):
-            self.say(str(advance))
-
-    @contextmanager
-    def watch(self) -> Iterator[Note | None]:
-        """A line for something that takes long; None if the stream is not a terminal."""
-        yield self.say if can_ask(self._stream) else None
-        self.close()
+        """Show how far a plan is, once it has taken long enough to be worth a line."""
+        if time.monotonic() - self._since >= QUIET and can_ask(self._stream):
+            print(f"{_ERASE}{advance}", end="", file=self._stream, flush=True)
+            self._is_shown = True
 
     def close(self) -> None:
-        """The line is gone, until something else is said; what comes now may be printed."""
-        self._timer.cancel()
-        with self._lock:
-            if self._is_shown:
-                print(_ERASE, end="", file=self._stream, flush=True)
-            self._is_shown = False
+        """The line is gone, until there is more to tell; what comes now may be printed."""
+        if self._is_shown:
+            print(_ERASE, end="", file=self._stream, flush=True)
+        self._is_shown = False

@@ -107,7 +107,7 @@ def demo(session: Session) -> Text:
     print(f"Kafka {kafka.version} is running at {kafka.bootstrap}, with the quotas of a company and")
     print(f"{len(CLIENTS)} clients under load: {clients}.")
     time.sleep(BEGINNING)
-    typed = Session(target=kafka.bootstrap, watch=session.watch)
+    typed = Session(target=kafka.bootstrap)
     try:
         for number, (question, line) in enumerate(STEPS.items(), 1):
             heading = f"{number}  {question}"

@@ -24,10 +24,10 @@ from .session import (
     Session,
     frame_in_arrow,
     frame_or_file,
+    in_one_line,
     read_frame,
     spark_for,
     usage_frame,
-    with_progress,
 )
 from .state_verbs import history_at
 from .usage import near, top, usage
@@ -111,8 +111,8 @@ def resolve(
         raise UsageError(
             f"{next(iter(whom)).replace('_', '-')}=… and --pairs both name clients", hint="Use one of them."
         )
-    with spark_for(session, engine):
-        return with_progress(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
+    with spark_for(engine):
+        return in_one_line(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more))
 
 
 @quota.command()

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 Note = Callable[[str], None]
 
-Watch = Callable[[], AbstractContextManager[Note | None]]
-"""Opens a line that is written over while something goes on; it gives None where nobody watches."""
-
 
 @dataclass(frozen=True)
 class PlanOptions:
@@ -55,8 +52,8 @@ class PlanOptions:
 class Session:
     """The memory of one entry point. This one, the terminal's, lasts for one command and keeps no stage.
 
-    `variables` are those of a notebook's `{expr}`, `frames` finds what a frame's name means; `progress`, `note` and
-    `watch` are told of what takes long; `cell` is the text of the cell, in a notebook.
+    `variables` are those of a notebook's `{expr}`, `frames` finds what a frame's name means; `progress` and
+    `note` are told of what takes long; `cell` is the text of the cell, in a notebook.
     """
 
     target: str | None = None
@@ -65,7 +62,6 @@ class Session:
     frames: Callable[[str], object] | None = None
     progress: Progress = silent
     note: Note | None = None
-    watch: Watch = nullcontext
     cell: str | None = None
     connected: Cluster | None = None
     owns: bool = True
@@ -120,7 +116,7 @@ class Session:
         self.connected, self.owns = None, True
 
     def warn(self, *lines: str) -> None:
-        """Print lines that stay on standard error; in a terminal, above the line of the status."""
+        """Print lines that stay on standard error; in a terminal, above the line of the progress."""
         if self.note is not None:
             for line in lines:
                 self.note(line)
@@ -142,16 +138,6 @@ class Session:
         from ..plans.change_lines import Matches
 
         return Matches(Existing(lambda: self.cluster.port), every)
-
-    @contextmanager
-    def at_work(self, what: str) -> Iterator[None]:
-        """Around what Spark does: a terminal shows what that is, and its failures are one line."""
-        from ..frames.spark import errors_in_one_line
-
-        with self.watch() as tell, errors_in_one_line():
-            if tell is not None:
-                tell(what)
-            yield
 
     def refuse_out(self, name: str) -> None:
         """Refuse an `--out` that could not be written, before anything is done: in the terminal it is a file."""
@@ -302,38 +288,37 @@ def usage_frame(session: Session, name: Any) -> Any:
     return read_frame(session, name, schemas.USAGE)
 
 
-@contextmanager
-def spark_for(session: Session, engine: str | None) -> Iterator[None]:
+def at_work() -> AbstractContextManager[None]:
+    """Around what Spark does: its failures are one line."""
+    from ..frames.spark import errors_in_one_line
+
+    return errors_in_one_line()
+
+
+def spark_for(engine: str | None) -> AbstractContextManager[None]:
     """Around a verb that may go to Spark, with a session where that is the engine, or the form of the answer."""
     import click
 
     from ..frames.spark import spark_session
 
     if "spark" in (engine, click.get_current_context().meta.get("form")):
-        with session.at_work("Spark starts"):
-            spark_session()
-    with session.at_work("Spark is working"):
-        yield
+        spark_session()
+    return at_work()
 
 
-def where_spark_is(session: Session, is_spark: bool) -> AbstractContextManager[None]:
+def where_spark_is(is_spark: bool) -> AbstractContextManager[None]:
     """Around a verb of either engine; with a Spark session only where it is Spark's."""
-    return spark_for(session, "spark") if is_spark else nullcontext()
+    return spark_for("spark") if is_spark else nullcontext()
 
 
-def with_progress(answer: Any, session: Session) -> Any:
-    """The answer; one that is lazy tells who looks how far Spark is when it is looked at."""
+def in_one_line(answer: Any) -> Any:
+    """The answer; one that is lazy says in a line what Spark could not read, when it is looked at."""
     from ..frames.lazy_answer import SparkAnswer
 
-    @contextmanager
-    def around() -> Iterator[None]:
-        from ..usage.spark_lines import in_one_line
-
-        with session.at_work("Spark is working"), in_one_line():
-            yield
-
     if isinstance(answer, SparkAnswer):
-        answer.around = around
+        from ..usage import spark_lines
+
+        answer.around = spark_lines.in_one_line
     return answer
 
 

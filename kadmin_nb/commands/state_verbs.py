@@ -16,7 +16,7 @@ from ..model.resources import WORDS
 from . import completions, options
 from .click_glue import FILE, CommaSeparated, Objects, Text, Verb, Verbs
 from .options import again, changing
-from .session import PlanOptions, Session
+from .session import PlanOptions, Session, at_work
 
 if TYPE_CHECKING:
     from ..state import History
@@ -51,7 +51,7 @@ def record(session: Session, where: str) -> Any:
     All quotas, configs, client configs and SCRAM users are recorded, but no secret. Unchanged rows take no space. A
     change since the last snapshot is a plan's if a plan that was applied on this machine has that row, with the value
     that is there now."""
-    with session.at_work("recording"):
+    with at_work():
         return _at(where).record(session.cluster.snapshot())
 
 
@@ -61,7 +61,7 @@ def record(session: Session, where: str) -> Any:
 @_whose
 def snapshots(session: Session, where: str, cluster_id: str | None) -> Any:
     """List the recorded snapshots, oldest first."""
-    with session.at_work("reading the history"):
+    with at_work():
         return _at(where).snapshots(cluster_id)
 
 
@@ -82,7 +82,7 @@ def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str |
     """
     from ..state.snapshot_kinds import KINDS
 
-    with session.at_work("reading the history"):
+    with at_work():
         snapshot = _at(where).as_of(" ".join(time), cluster_id)
     asked_for = KINDS[kind or "quotas"]
     if asked_for not in snapshot.kinds:
@@ -104,7 +104,7 @@ def changes(session: Session, where: str | None, times: tuple[str, ...], cluster
     if len(times) > 2:
         raise UsageError("changes takes SINCE and UNTIL", hint="A TIME of two words needs quotes.")
     since, until = (*times, None, None)[:2]
-    with session.at_work("reading the history"):
+    with at_work():
         return _recorded_at(where).changes((since, until), cluster_id)
 
 
@@ -217,7 +217,7 @@ def _snapshot_to_write(
     found = named(source)
     if found.what != "history":
         raise UsageError(f"{source} is not history:WHERE@TIME", hint="--cluster names another cluster.")
-    with session.at_work("reading the past"):
+    with at_work():
         return kept(found, cluster_id).content
 
 

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
-from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -118,13 +117,11 @@ def _exit_code(words: list[str], ended: int) -> int:
 
 def run_line(words: list[str]) -> int:
     """Run the words; how that ends."""
-    verbs = takewhile(lambda word: word.replace("-", "").isalpha() and not word.startswith("-"), words)  # may-i, say
-    status = StatusLine(sys.stderr, f"{' '.join(verbs)} …")
+    status = StatusLine(sys.stderr)
     session = Session(
         frames=frame_in_file,
         progress=status.progress,
         note=partial(_note_above, status),
-        watch=status.watch,
         remembered=default_target(),
     )
     try:
@@ -133,7 +130,7 @@ def run_line(words: list[str]) -> int:
                 raise UsageError(f"word {number} of the line is not UTF-8")
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show_warning, status)
-            with status:
+            with contextlib.closing(status):
                 result = run(words or ["--help"], session)
             if session.connected is not None:
                 from .completions import keep_names  # with what help does not need

@@ -18,9 +18,9 @@ from .options import Finite, Length
 from .session import (
     FRAME_FILES,
     Session,
+    in_one_line,
     usage_frame,
     where_spark_is,
-    with_progress,
 )
 from .state_verbs import history_at
 
@@ -94,12 +94,12 @@ class UsageSource:
 
         if self.paths:
             log = self.log()
-            with where_spark_is(session, log.is_spark):
+            with where_spark_is(log.is_spark):
                 requests = self.requests(session, log)
                 if not log.is_spark:  # there the log would be read once more for it
                     session.warn(*requests.counts.warnings)
                 return Usage.of_log(requests, self.every or EVERY, log.why)
-        with where_spark_is(session, self.engine == "spark"):
+        with where_spark_is(self.engine == "spark"):
             if self.url:
                 return Usage.of_metrics(self.metrics(), self.engine)
             return Usage.of(usage_frame(session, self.frames[0]), self.engine)
@@ -214,10 +214,10 @@ def usage(session: Session, source: UsageSource, utilisation: bool, clients: boo
     options.refuse_together({"--utilisation": utilisation, "--clients": clients})
     source.check()
     used = source.read(session)
-    with where_spark_is(session, used.is_on_spark):
+    with where_spark_is(used.is_on_spark):
         if utilisation:
-            return with_progress(session.cluster.quotas.utilisation(used, assume_default=assume_default), session)
-        return with_progress(used.clients() if clients else used.answer(), session)
+            return in_one_line(session.cluster.quotas.utilisation(used, assume_default=assume_default))
+        return in_one_line(used.clients() if clients else used.answer())
 
 
 observing = click.option(
@@ -269,7 +269,7 @@ def near(
         return answer
     source.check()
     used = source.read(session)
-    with where_spark_is(session, used.is_on_spark):
+    with where_spark_is(used.is_on_spark):
         answer = session.cluster.quotas.near(used, history=history_at(history), **more)
         _note_unless_shown(session, answer.warnings)
         return answer
@@ -298,7 +298,7 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
         return answer
     source.check()
     used = source.read(session)
-    with where_spark_is(session, used.is_on_spark):
+    with where_spark_is(used.is_on_spark):
         from ..usage import top as top_of
 
         return top_of(used.answer(), **more)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import atexit
 import linecache
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +34,6 @@ else:
 
 if TYPE_CHECKING:
     from kadmin_nb.commands import Result
-    from kadmin_nb.commands.session import Note
 
     from .notebook import NotebookSession
 
@@ -119,13 +116,7 @@ class KAdmin(Magics):
         """The state that the magics of this shell share."""
         from .notebook import NotebookSession
 
-        return NotebookSession(watch=self._watch)
-
-    @contextmanager
-    def _watch(self) -> Iterator[Note | None]:
-        """A line of its own: a lazy answer is read when it is shown, after the magic's own line is gone."""
-        with Line(self._shell) as line:
-            yield line.note if line.watched else None
+        return NotebookSession()
 
     def _run(self, magic: str, line: str, cell: str | None) -> Any:
         """The value of one line or cell; nothing when it goes into a variable."""
@@ -234,22 +225,14 @@ class Line:
         self._since = time.monotonic()
         self._handle: Any = None
 
-    @property
-    def watched(self) -> bool:
-        """True if a person can see it."""
-        return bool(getattr(self._kernel, "_allow_stdin", False))
-
     def progress(self, advance: Advance) -> None:
         """Say how many rows are done."""
         if time.monotonic() - self._since >= QUIET:
-            self._say(str(advance))
+            self.note(str(advance))
 
     def note(self, text: str) -> None:
-        """Say what takes long."""
-        self._say(text)
-
-    def _say(self, text: str) -> None:
-        if self.watched:
+        """Say what takes long, where a person can see it: one who may be asked for input."""
+        if getattr(self._kernel, "_allow_stdin", False):
             self._display(text)
 
     def _display(self, text: str) -> None:

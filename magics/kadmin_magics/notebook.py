@@ -82,7 +82,7 @@ class NotebookSession(Session):
         yield other
 
     def _other(self, target: str | None, properties: Mapping[str, str]) -> NotebookSession:
-        told = (self.variables, self.frames, self.progress, self.note, self.watch, self.cell)
+        told = (self.variables, self.frames, self.progress, self.note, self.cell)
         return NotebookSession(target, properties, *told, has_stage=False)
 
     def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
