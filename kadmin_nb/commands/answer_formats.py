@@ -214,7 +214,7 @@ class StatusLine:
             self._is_shown = True
 
     def close(self) -> None:
-        """The line is gone, until there is more to tell; what comes now may be printed."""
+        """Take the line away, until there is more to tell."""
         if self._is_shown:
             print(_ERASE, end="", file=self._stream, flush=True)
         self._is_shown = False
