@@ -214,7 +214,7 @@ class StatusLine:
             self._is_shown = True
 
     def close(self) -> None:
-        """Take the line away, until there is more to tell."""
+        """Take the line away."""
         if self._is_shown:
             print(_ERASE, end="", file=self._stream, flush=True)
         self._is_shown = False

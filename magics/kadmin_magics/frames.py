@@ -9,7 +9,6 @@ as they did.
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 from IPython.core.formatters import BaseFormatter
@@ -26,7 +25,6 @@ _STAGING = ("kadmin_nb.cluster.why", "WhyAnswer")
 """The answer whose lines a button stages."""
 
 _OURS = "kadmin.cluster_id"
-_ENGINE = "kadmin.engine"
 
 
 class Frames:
@@ -76,18 +74,12 @@ def _show_buttons(value: Any) -> None:
 
 def _print_plain(frame: Any, printer: Any, cycle: bool) -> None:
     """As IPython prints any repr, line by line."""
-    print_lines(_safe(frame, repr(frame) + _below(frame, "\n{}")), printer)
+    print_lines(_safe(frame, repr(frame)), printer)
 
 
 def _html(frame: Any) -> str | None:
     html = frame._repr_html_()
-    return html if html is None else _safe(frame, html + _below(frame, "<p>{}</p>"))
-
-
-def _below(frame: Any, form: str) -> str:
-    """The engine that answered, where there was a choice."""
-    engine = frame.attrs.get(_ENGINE) if _OURS in frame.attrs else None
-    return form.format(escape(str(engine), quote=False)) if engine and engine != "arrow" else ""
+    return html if html is None else _safe(frame, html)
 
 
 def _safe(frame: Any, text: str) -> str:

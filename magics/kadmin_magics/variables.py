@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
@@ -40,7 +39,7 @@ class CallersVariables:
         self._shell, self._frame = shell, frame
 
     def __contains__(self, name: object) -> bool:
-        return name not in self._shell.user_ns_hidden and (name in self._names() or name in self._unseen())
+        return name not in self._shell.user_ns_hidden and name in self._names()
 
     def value(self, expression: str) -> object:
         """The current value of a name or an expression.
@@ -62,19 +61,10 @@ class CallersVariables:
     def _names(self) -> dict[str, Any]:
         return _names_in(self._frame)
 
-    def _unseen(self) -> Mapping[str, Any]:
-        """The module's names, which a function within another does not get: one of them may be the other's."""
-        return self._frame.f_globals if _is_within_another(self._frame) else {}
-
     def _unknown(self, name: str) -> UsageError:
         code = self._frame.f_code
         if name in code.co_varnames + code.co_cellvars + code.co_freevars:
             return UsageError(f"{name} has no value yet in {code.co_name}")
-        if name in self._unseen():
-            return UsageError(
-                f"{name} is not a variable of {code.co_qualname} itself",
-                hint=f"Pass it as an argument, or use {name} in the function's own code.",
-            )
         hidden: dict[str, Any] = self._shell.user_ns_hidden
         names = [known for known in self._names() if known not in hidden and not known.startswith("_")]
         return UsageError(f"no such variable: {name}", hint=did_you_mean(name, names, ""))

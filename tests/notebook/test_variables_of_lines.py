@@ -68,9 +68,9 @@ def test_a_global_is_a_name_of_a_function_that_has_no_own(live):
     [
         (
             f"def f(u):\n    def g():\n        {SET} user={{u}}\n    g()\nf('alice')",
-            "u is not a variable of f.<locals>.g",
+            "no such variable: u",
         ),
-        (f"def f(u):\n    return lambda: {RUN}\nf('alice')()", "u is not a variable of f.<locals>.<lambda> itself"),
+        (f"def f(u):\n    return lambda: {RUN}\nf('alice')()", "no such variable: u"),
         (f"def f():\n    {SET} user={{u}}\n    u = 'alice'\nf()", "u has no value yet in f"),
         ("def f(who):\n    %kquota describe user={whom}\nf('a')", "no such variable: whom"),
     ],
