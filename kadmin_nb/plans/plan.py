@@ -373,14 +373,9 @@ class Plan(PrintFormats):
         return [*self._alerts(page), *self._rows_to_show()]
 
     def _rows_to_show(self) -> Iterable[Block]:
-        """The rows that change something, where there are any."""
-        rows = self._shown_rows()
-        return [rows] if rows.num_rows else []
-
-    def _shown_rows(self) -> pa.Table:
-        """The rows that change something, or that are refused; the others are counted."""
+        """The rows that change something, or that are refused, where there are any; the others are counted."""
         is_shown = [change.has_refusal or not change.is_done for change in self.changes]
-        return self.to_arrow().filter(pa.array(is_shown, pa.bool_()))
+        return [self.to_arrow().filter(pa.array(is_shown, pa.bool_()))] if any(is_shown) else []
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The rights that it needs, the warnings, what can be sent again; of which cluster it is, whose and why; and
