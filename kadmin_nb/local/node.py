@@ -372,11 +372,6 @@ class Node:
         """Resume a frozen node."""
         runs.send(self._pid_file, signal.SIGCONT)
 
-    def restart(self, timeout: float = 60.0) -> None:
-        """Stop the node if it runs and start it again, with its data, on the same ports."""
-        self.stop(timeout)
-        self.start(timeout)
-
     def _wait_gone(self, timeout: float) -> None:
         if not runs.wait_until_dead([self._pid_file], timeout):
             raise TimedOut(f"node {self.id} of {self.run.name!r} did not end within {timeout:.0f} s",

@@ -223,9 +223,6 @@ _NOTHING = {"float": ("nan",), "float64": ("nan",), "NAType": ("<NA>",), "NaTTyp
 """The marker of a missing value in a frame, by the name of its type; its text would name a client."""
 
 
-_KINDS_OF_NOTHING = {"NoneType": "nothing", "bytes": "a sequence of bytes"}
-
-
 def text_of_value(value: object) -> str:
     """A Python value as the text of a name or a value.
 
@@ -234,14 +231,12 @@ def text_of_value(value: object) -> str:
     UsageError
         Nothing, bytes, half a surrogate pair, or a value without a text of its own, such as a function.
     """
-    kind = type(value)
-    if callable(value) or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__):
-        raise UsageError(f"a {kind.__name__} cannot be a name or a value", hint="Pass a text or a number.")
-    text = str(value)
-    if isinstance(value, bytes) or value is None or text in _NOTHING.get(type(value).__name__, ()):
+    kind, text = type(value), str(value)
+    has_no_text = callable(value) or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__)
+    if has_no_text or isinstance(value, bytes) or value is None or text in _NOTHING.get(kind.__name__, ()):
         raise UsageError(
-            f"{_KINDS_OF_NOTHING.get(type(value).__name__, 'a missing value')} cannot be a name or a value",
-            hint="Pass a text, or kn.DEFAULT for the default entity.",
+            f"a {kind.__name__} cannot be a name or a value",
+            hint="Pass a text or a number, or kn.DEFAULT for the default entity.",
         )
     return _unicode(text)
 

@@ -32,14 +32,6 @@ QUOTA_KEYS: tuple[QuotaKey, ...] = (
     QuotaKey("controller_mutation_rate", "DOUBLE", "mutations/s"),
     QuotaKey("connection_creation_rate", "INT", "connections/s", ("ip",)),
 )
-_KINDS = {
-    "bytes/s": ("number of bytes per second", "5MB/s"),
-    "% of one thread": ("percentage", "50%"),
-    "mutations/s": ("number per second", "10/s"),
-    "connections/s": ("number per second", "10/s"),
-}
-"""What a value of each unit is, and an example."""
-
 USER_CLIENT_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "user" in k.entities)
 IP_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "ip" in k.entities)
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
@@ -114,11 +106,8 @@ def _parse_number(key: str, value: object) -> float:
             raise UsageError(f"the value of {key} is not a number") from None
     match = _VALUE.fullmatch(value.strip())
     if match is None:
-        spec = find(key)
-        if spec is None:
-            raise UsageError(f"the value of {key} is not a number", hint="For example 10MB/s or 50%.")
-        kind, example = _KINDS[spec.unit]
-        raise UsageError(f"{key}={value} is not a {kind}", hint=comma_hint(value) or f"For example {example}.")
+        hint = comma_hint(value) if find(key) else None
+        raise UsageError(f"{key}={_shown(key, value)} is not a number", hint=hint or "For example 5MB/s, 50% or 10/s.")
     factor = _factor(key, match["unit"], match["rate"])
     try:
         return float(Decimal(match["number"].replace("_", "")) * factor)

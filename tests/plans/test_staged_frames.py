@@ -109,8 +109,8 @@ CELLS = {
     "a number as a key": (quota(key=5), "key is of type int, not text"),
     "a number as an entity": (quota(entity=5), "entity is of type int, not text"),
     "a name that is not there": (quota(user=None), "user has no name"),
-    "a truth as a value": (quota(value=True), "producer_byte_rate=true is not a number of bytes per second"),
-    "a text as a value": (quota(value="x"), "producer_byte_rate=x is not a number of bytes per second"),
+    "a truth as a value": (quota(value=True), "producer_byte_rate=true is not a number"),
+    "a text as a value": (quota(value="x"), "producer_byte_rate=x is not a number"),
     "bytes as a value": (quota(value=b"5"), "value is of type bytes, not float"),
     "a dict as a value": (quota(value={}), "value is of type dict, not float"),
 }
