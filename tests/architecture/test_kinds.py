@@ -15,8 +15,8 @@ NAMES = {"quota", "config"}
 
 KIND_FILES = ("plans/kinds/quota_changes.py", "plans/kinds/config_changes.py")
 
-LEFT_IN_PLANS = {"plans/stage.py": 1, "plans/change_words.py": 1}
-"""An argument that already is an entity; the hint that names the verbs of both."""
+LEFT_IN_PLANS = {"plans/stage.py": 1}
+"""An argument that already is an entity."""
 
 
 def _tells_apart(node: ast.AST) -> bool:
