@@ -31,7 +31,7 @@ def formed(value: Any, form: str) -> Any:
 
     if not isinstance(value, Tabular):
         raise UsageError(f"--as {form} works with frames only")
-    return value._as(form)
+    return getattr(value, f"to_{form}")()
 
 
 def write_file(value: Any, place: Path) -> None:

@@ -18,7 +18,7 @@ from ..model.changes import Edit
 from ..model.findings import FAILED, UNKNOWN, Finding
 from ..model.resources import Resource
 from ..model.scram import ScramUser
-from . import FORMS, schemas
+from . import schemas
 from .blocks import NOTEBOOK, Page
 from .display import Display
 from .frame import Frame
@@ -59,18 +59,6 @@ class Tabular(Display, ABC):
         from .spark import to_spark
 
         return to_spark(self.to_arrow(), spark)
-
-    def _as(self, form: str) -> Any:
-        """The plain frame of that type: pandas, arrow or spark.
-
-        Raises
-        ------
-        UsageError
-            There is no such type.
-        """
-        if form not in FORMS:
-            raise UsageError(f"unknown frame type {form}", hint=f"It is one of {', '.join(FORMS)}.")
-        return getattr(self, f"to_{form}")()
 
 
 class Answer(Tabular):

@@ -8,7 +8,6 @@ import pandas as pd
 
 from ..errors import printable_lines
 from .blocks import NOTEBOOK, ROWS, Page
-from .display import bracketed, is_inside, print_lines
 
 if TYPE_CHECKING:
     from .answer import Answer
@@ -53,11 +52,6 @@ class AnswerFrame(pd.DataFrame):  # type: ignore[misc]  # pandas has no types he
             return self.answer.as_html(page())
         html = super()._repr_html_()
         return html if html is None else printable_lines(html)
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """IPython's text: all of it, or the short form within a list, tuple or dictionary."""
-        is_short = is_inside(printer) and self._is_unchanged()
-        print_lines(bracketed(self.answer._short_form()) if is_short else repr(self), printer)
 
     def _is_unchanged(self) -> bool:
         """True if the rows and columns still are the answer's."""

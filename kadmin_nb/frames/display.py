@@ -109,25 +109,3 @@ class Display:
 
     def _repr_html_(self) -> str:
         return self.as_html()
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """IPython's text: all of it, or the short form within a list, tuple or dictionary."""
-        print_lines(bracketed(self._short_form()) if is_inside(printer) else repr(self), printer)
-
-
-def is_inside(printer: Any) -> bool:
-    """True if IPython prints a value within another."""
-    return len(printer.stack) > 1
-
-
-def bracketed(short_form: str) -> str:
-    """A short form in brackets, as one of several values."""
-    return short_form if short_form.startswith("<") else f"<{short_form}>"
-
-
-def print_lines(text: str, printer: Any) -> None:
-    """A text into IPython's printer, line by line."""
-    for number, line in enumerate(text.split("\n")):
-        if number:
-            printer.break_()
-        printer.text(line)

@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -346,17 +344,6 @@ def _branches(table: pa.Table) -> list[str]:
     return texts
 
 
-def _quotas_by_level(table: pa.Table) -> list[str]:
-    """The keys of a user's quotas, level by level, with how many entities have each."""
-    return ["; ".join(_keys_of_levels(keys or ())) for keys in values_of(table, "quota_keys")]
-
-
-def _keys_of_levels(keys: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for level, rows in groupby(keys, key=itemgetter("level")):
-        counted = (row["key"] + (f" x {row['quotas']:,}" if row["quotas"] > 1 else "") for row in rows)
-        yield f"{word(level)}: {', '.join(counted)}"
-
-
 def _windows(table: pa.Table) -> list[str]:
     """The beginning and the end of a window; the day once where it is the same."""
     pairs = zip(map(cell, values_of(table, "window_start")), map(cell, values_of(table, "window_end")), strict=True)
@@ -441,7 +428,6 @@ PARTS = {
     "short_key": Part("key", ("key",), _each(lambda key: HEADS.get(key, key or ""), "key"), KEY),
     "use": Part("use", ("utilisation",), _each(percent, "utilisation"), BAR),
     "of_limit": Part("used", ("peak", "limit"), _of_limits, NUMBER),
-    "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
     "supported_keys": Part("keys", ("keys",), _each(lambda keys: ", ".join(keys or ()), "keys")),
     "change": Part("", ("change",), lambda table: values_of(table, "change"), SIGN),
     "applies_before": Part("before", _OF_KEYS, _applying("applies_before"), NUMBER),

@@ -263,7 +263,7 @@ class USERS(Frame, key="user"):
     """One row per user that quotas, SCRAM credentials or ACLs name. What may not be read, or does not exist, is null.
     `finding` is orphaned-quotas, orphaned-acls or orphaned-credentials where nothing else names the user."""
 
-    shown = "who! mechanisms quotas_by_level! acls finding!"
+    shown = "who! mechanisms quotas! acls finding!"
     nouns = "user", "users"
     columns = "user mechanisms quotas quota_keys acls finding:word?"
     mechanisms = Field(TEXT, "of the credentials", null=True)

@@ -363,14 +363,10 @@ def _as_configured(session: type[SparkSession], named: str, delta: bool) -> Spar
     with errors_in_one_line("Spark does not start"):
         running = session.builder.getOrCreate()
     if delta and _DELTA_EXTENSION not in (running.conf.get("spark.sql.extensions", "") or ""):
-        raise Unsupported("this Spark was started without Delta", hint=f"spark-submit {_submit_options()} …")
+        raise Unsupported(
+            "this Spark was started without Delta", hint="docs/spark.md has the options of spark-submit that bring it."
+        )
     return _said(running, _master(running), named) if named else running
-
-
-def _submit_options() -> str:
-    """The options with which `spark-submit` brings Delta."""
-    package = f"io.delta:delta-spark_{_DELTA_SPARK}_2.13:{DELTA.version}"
-    return f"--packages {package} {' '.join(f'--conf {name}={_DELTA_SETTINGS[name]}' for name in _DELTA_NEEDS)}"
 
 
 def _local(session: type[SparkSession], delta: bool) -> SparkSession:

@@ -146,15 +146,7 @@ class Confirmations:
                 self._fields[key].tooltip = f"type {key} to allow this dangerous change"
         self.widget.children = tuple(self._fields.values())
 
-    def __len__(self) -> int:
-        return len(self._fields)
-
     @property
     def typed(self) -> list[str]:
         """The keys that were typed."""
         return [field.value.strip() for field in self._fields.values() if field.value.strip()]
-
-    def type(self, key: str, text: str) -> None:
-        """Fill the field of a key."""
-        self.add([key])
-        self._fields[key].value = text

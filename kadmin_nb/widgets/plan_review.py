@@ -234,10 +234,6 @@ class PlanReview(Panel):
         with other edits, or left out."""
         self._begin(lambda: self._open(self._planned_again(instead or {})))
 
-    def wait(self, seconds: float | None = None) -> None:
-        """Until what was begun is over."""
-        self._work.wait(seconds)
-
     def _begin(self, task: Callable[[], None]) -> None:
         def afresh() -> None:
             self._text, self._is_failed, self._advance, self._conflicts = "", False, None, None
@@ -419,11 +415,6 @@ class Work:
         """Ask the task to stop where it next can."""
         self._stop.set()
         self._changed()
-
-    def wait(self, seconds: float | None = None) -> None:
-        """Until the task is over."""
-        if self._thread is not None:
-            self._thread.join(seconds)
 
     def _run(self, task: Callable[[], None]) -> None:
         try:

@@ -15,7 +15,6 @@ from IPython.core.formatters import BaseFormatter
 from IPython.core.interactiveshell import InteractiveShell
 
 from kadmin_nb.errors import KadminError, printable_lines
-from kadmin_nb.frames.display import print_lines
 
 _HOMES = ("pandas.core.frame", "pandas")
 """The modules in which DataFrame says that it lives: before pandas 3, and since."""
@@ -34,7 +33,7 @@ class Frames:
         formatter: Any = shell.display_formatter
         formatters, self._widgets = formatter.formatters, formatter.ipython_display_formatter
         self._with: list[tuple[BaseFormatter, Callable[..., Any], Callable[..., Any]]] = [
-            (formatters["text/plain"], _print_plain, lambda frame, *printer: frame._repr_pretty_(*printer)),
+            (formatters["text/plain"], _print_plain, _print_plain),
             (formatters["text/html"], _html, lambda frame: frame._repr_html_()),
         ]
 
@@ -74,7 +73,10 @@ def _show_buttons(value: Any) -> None:
 
 def _print_plain(frame: Any, printer: Any, cycle: bool) -> None:
     """As IPython prints any repr, line by line."""
-    print_lines(_safe(frame, repr(frame)), printer)
+    for number, line in enumerate(_safe(frame, repr(frame)).split("\n")):
+        if number:
+            printer.break_()
+        printer.text(line)
 
 
 def _html(frame: Any) -> str | None:

@@ -67,7 +67,6 @@ def test_credentials_and_quotas_of_a_user_stand_in_one_row(cluster, unique, answ
         }
     }
     text = cluster.users(user=user).as_text()
-    assert "client of user: producer_byte_rate x 2" in text
     assert "acls" not in text
     assert "authorizer" in text
 

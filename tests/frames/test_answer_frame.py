@@ -16,7 +16,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.audits import ConfigFindings
-from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer
+from kadmin_nb.cluster.resolving import EffectiveAnswer
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.findings import WARNING, Coverage, Finding
 from kadmin_nb.model.resources import Resource
@@ -162,33 +162,3 @@ def test_rows_that_failed_are_counted_below_with_what_would_work():
     last = repr(kn.Answer(schemas.table(schemas.CONFIGS, rows))._in_cell()).splitlines()[-2:]
     assert last[0].startswith("PartlyFailed: 1 of 2 rows failed; the first: TOPIC_AUTHORIZATION_FAILED for TOPIC b")
     assert "DESCRIBE_CONFIGS" in last[1]
-
-
-class Printer:
-    """IPython's, as far as a value within another needs it."""
-
-    def __init__(self, depth: int) -> None:
-        self.stack, self.written = list(range(depth)), ""
-
-    def text(self, text: str) -> None:
-        self.written += text
-
-    def break_(self) -> None:
-        self.written += "\n"
-
-
-@pytest.mark.parametrize(
-    ("value", "short_form"),
-    [
-        (frame(), "<3 quotas on user=a>"),
-        (answer("a"), "<1 quota on user=a>"),
-        (ConfigFindings([]), "<nothing to look at>"),
-        (TreeAnswer(schemas.TREE.empty()), "<no quotas>"),
-    ],
-)
-def test_within_a_list_an_answer_is_a_line(value, short_form):
-    """Ten plans in a list were three screens."""
-    inside, alone = Printer(2), Printer(1)
-    value._repr_pretty_(inside, False)
-    value._repr_pretty_(alone, False)
-    assert (inside.written, alone.written) == (short_form, repr(value))

@@ -59,12 +59,6 @@ def test_a_script_reads_an_answer_without_a_frame_library() -> None:
     assert refused.value.hint == "Did you mean name?"
 
 
-def test_a_form_that_is_none() -> None:
-    """`--as panda` printed a stack trace."""
-    with pytest.raises(kn.UsageError, match="unknown frame type panda"):
-        kn.Answer(pa.table({"a": [1]}))._as("panda")
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_harmless(name: str) -> None:
     """A client-id is chosen by whoever connects."""

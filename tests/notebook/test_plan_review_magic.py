@@ -46,7 +46,7 @@ def test_after_the_widget_has_applied_it_the_stage_begins_anew(live, stage, who)
     review = live("%kquota plan --review")
     assert review.widget
     review.apply()
-    review.wait(30)
+    review._work._thread.join(30)
     assert (review.outcomes.ok, len(stage)) == (True, 0)
     live(f"%kquota set producer_byte_rate=2kB user={who}")
     assert "no plan was shown" in str(live.refused("%kquota apply"))
@@ -112,7 +112,7 @@ def test_a_policy_of_the_line_holds_for_the_widget(live, stage, who, tmp_path) -
     review = stage.plan().review()
     assert review.widget
     review.apply()
-    review.wait(30)
+    review._work._thread.join(30)
     assert review.status.startswith("PlanRefused: ")
     live("%kquota discard")
 

@@ -59,7 +59,7 @@ class Bench:
 def done(review: PlanReview, act: Callable[[], None]) -> str:
     """Do something, wait until it is over, and give the line that stands below the buttons."""
     act()
-    review.wait(LONG)
+    review._work._thread.join(LONG)
     return review.status
 
 
@@ -76,7 +76,7 @@ def beside(review: PlanReview) -> list[str]:
 def clicked(review: PlanReview, words: str) -> PlanReview:
     """The review that a button beside a line leads to."""
     next(way for way in review._ways if way.description == words).click()
-    review.wait(LONG)
+    review._work._thread.join(LONG)
     assert review.next is not None, review.status
     return review.next
 
@@ -94,3 +94,9 @@ def shown(review: PlanReview) -> str:
     above = [] if review._alerts.layout.display == "none" else review._alerts.children
     lines = (getattr(part, "children", (part,))[0] for part in above)
     return unescape(re.sub("<[^>]+>", "\n", "".join(getattr(part, "value", "") for part in (*lines, review._rows))))
+
+
+def type_again(review: PlanReview, asked: str, text: str) -> None:
+    """Fill the field of a dangerous row."""
+    review.confirmations.add([asked])
+    review.confirmations._fields[asked].value = text

@@ -20,7 +20,7 @@ from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.stage import edits_of
 from kadmin_nb.widgets.plan_review import REFUSED, PlanReview
 from tests.double import FakeKafka, faults
-from tests.widgets.reviewing import LONG, Bench, beside, clicked, done, shown, states_of_rows, usable
+from tests.widgets.reviewing import LONG, Bench, beside, clicked, done, shown, states_of_rows, type_again, usable
 
 KEY = "producer_byte_rate"
 Unique = Callable[[str], str]
@@ -74,7 +74,7 @@ def test_clicking_twice_sends_once(bench: Bench, unique: Unique) -> None:
     review.apply()
     assert usable(review) == ["Stop"]
     bench.gate.set()
-    review.wait(LONG)
+    review._work._thread.join(LONG)
     assert (len(bench.kafka.alters), states_of_rows(review)) == (1, [VERIFIED])
 
 
@@ -100,7 +100,7 @@ def test_stop_ends_between_two_requests_and_resume_goes_on(bench: Bench, unique:
     review.stop()
     assert usable(review) == []
     bench.gate.set()
-    review.wait(LONG)
+    review._work._thread.join(LONG)
     assert states_of_rows(review) == [VERIFIED, "skipped"]
     assert "Interrupted" in review.status
     assert re.search("%kplan apply [0-9a-f]{8} continues, %kplan rollback [0-9a-f]{8} undoes what was", review.status)
@@ -142,7 +142,7 @@ def test_while_it_stops_only_what_was_sent_is_called_sent(
     assert bench.arrived.wait(LONG)
     review.stop()
     bench.gate.set()
-    review.wait(LONG)
+    review._work._thread.join(LONG)
     sent = [line for line in shown if line.startswith("sent")]
     assert list(dict.fromkeys(sent)) == [
         "sent 0 of 8",
@@ -227,13 +227,13 @@ def test_what_was_stopped_and_rolled_back_is_resumed_only_when_its_rollback_is_n
     assert bench.arrived.wait(LONG)
     review.stop()
     bench.gate.set()
-    review.wait(LONG)
+    review._work._thread.join(LONG)
     assert len(bench.limits()) == 2
     done(review, review.rollback)
     back = review.next
     assert back is not None
     for danger in back.dangers:
-        back.confirmations.type(danger.allowed_by, danger.allowed_by)
+        type_again(back, danger.allowed_by, danger.allowed_by)
     back_id = back.plan.id[:8]
     title = done(back, back.apply)
     assert (title.partition(";")[0], "\n" in title) == (f"plan {back_id}: 2 verified on 3 brokers", False)
@@ -242,7 +242,7 @@ def test_what_was_stopped_and_rolled_back_is_resumed_only_when_its_rollback_is_n
     assert f"was rolled back by plan {back_id}, and would be applied again" in refused
     assert f"To apply it all the same: --allow {back_id}." in refused
     assert bench.limits() == {}
-    review.confirmations.type(back_id, back_id)
+    type_again(review, back_id, back_id)
     assert "4 verified" in done(review, review.apply)
     assert len(bench.limits()) == 4
 
@@ -262,7 +262,7 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     row = f"{KEY} user=<default>"
     assert "5 MB/s for everyone is removed, with no other limit behind it" in shown(review)
     assert done(review, review.apply) == REFUSED  # the danger, and what allows it, stand above the rows
-    review.confirmations.type(row, row)
+    type_again(review, row, row)
     assert "needs a reason" in done(review, review.apply)
     review.reason.value = "alice has left"
     assert "1 verified" in done(review, review.apply)
@@ -330,7 +330,7 @@ def test_what_was_typed_stays_allowed_where_another_row_is_corrected(bench: Benc
     review = bench.review("they know")
     assert beside(review) == ["Use 5 MB/s", "Leave out", "Allow…", "Use 6 MB/s", "Leave out", "Allow…"]
     words = f"{KEY} user={third}"
-    review.confirmations.type(words, words)
+    type_again(review, words, words)
     rest = clicked(review, "Use 5 MB/s")
     assert beside(rest) == ["Use 6 MB/s", "Leave out"]
     assert "3 verified" in done(rest, rest.apply)
@@ -373,9 +373,9 @@ def test_of_many_dangers_the_first_have_buttons_and_fields(bench: Bench, unique:
     assert len(beside(review)) == 3 * 20
     assert shown(review).count("Was 5MB/s meant?") == 20
     assert "! … and 30 more" in " ".join(shown(review).split())
-    assert len(review.confirmations) == 0
+    assert len(review.confirmations._fields) == 0
     assert done(review, review.apply) == REFUSED
-    assert len(review.confirmations) == 20
+    assert len(review.confirmations._fields) == 20
 
 
 def test_names_of_clients_alone_do_not_stop_an_apply(bench: Bench, unique: Unique) -> None:
@@ -406,7 +406,7 @@ def test_a_key_alone_allows_nothing(bench: Bench) -> None:
     """I typed the key, and every row of that key went through."""
     _lifted_for_all(bench)
     review = bench.review("alice has left")
-    review.confirmations.type(f"{KEY} user=<default>", KEY)
+    type_again(review, f"{KEY} user=<default>", KEY)
     assert "the danger above must be allowed first" in done(review, review.apply)
     assert bench.limits() == {"user=<default>": 5e6}
 
@@ -484,7 +484,7 @@ def test_what_was_staged_meanwhile_stays_staged(bench: Bench, unique: Unique) ->
     assert bench.arrived.wait(LONG)
     bench.stage.set_quota(KEY, "5MB/s", user=bob)
     bench.gate.set()
-    review.wait(LONG)
+    review._work._thread.join(LONG)
     assert [str(edit.resource) for edit in edits_of(bench.stage).staged().values()] == [f"user={bob}"]
 
 
@@ -511,7 +511,7 @@ def test_two_reviews_of_one_plan_send_it_once(bench: Bench, unique: Unique) -> N
     assert bench.arrived.wait(LONG)
     assert "Locked" in done(second, second.apply)
     bench.gate.set()
-    first.wait(LONG)
+    first._work._thread.join(LONG)
     assert "1 unchanged" in done(second, second.apply)
     assert len(bench.kafka.alters) == 1
 
