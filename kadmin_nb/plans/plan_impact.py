@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.relational import of_cluster
+from ..frames.relational import of_cluster, others
 from ..frames.schemas import stamped
 from ..model.changes import Change
 from ..model.entity import Entity
-from ..model.levels import LEVELS
+from ..model.grammar import DEFAULT
+from ..model.levels import DEFAULT_IP, LEVELS
 from ..resolution import effects as comparing
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
@@ -24,6 +25,7 @@ from ..usage.limits_used import known_clients
 from . import stalls
 from .observed_state import table_after
 
+_OF_ADDRESSES = ("IP", DEFAULT_IP)
 _MEASURED = {"broker", "key", "window_start", "window_end", "value"}
 
 
@@ -57,7 +59,7 @@ def of_changes(
         parts["backtest"] = backtesting.backtest_answer(replayed.filter(own), clients_read, brokers)
         parts["stalls"] = stalls.answer_of(predicted, clients_read, cluster_id, brokers)
         parts["coverage"] = parts["stalls"].coverage
-    parts["of_rows"] = clients_of_rows(changes, compared.rows)
+    parts |= {"unseen": unseen(changes, known), "of_rows": clients_of_rows(changes, compared.rows)}
     return ImpactAnswer(stamped(compared.rows, cluster_id), compared.counts, **parts)
 
 
@@ -83,6 +85,25 @@ def _by_quota(impact: pa.Table, side: str) -> dict[tuple[Any, ...], int]:
     of_quotas = pa.table({"key": impact["key"].cast(pa.string()), "level": level, **names})
     counted = of_quotas.group_by(of_quotas.column_names).aggregate([([], "count_all")])
     return {tuple(quota): count for *quota, count in zip(*(c.to_pylist() for c in counted.columns), strict=True)}
+
+
+def unseen(changes: Sequence[Change], clients: pa.Table) -> list[str]:
+    """The entities of these changes of quotas that name a user or a client-id which no known client has, each once."""
+    quotas = (change for change in changes if change.level and change.level not in _OF_ADDRESSES)
+    entities = dict.fromkeys(change.resource for change in quotas)
+    by_parts: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for entity in entities:
+        named = [(kind, str(name)) for kind, name in cast(Entity, entity).parts if name is not DEFAULT]
+        kinds = tuple(kind.replace("-", "_") for kind, _ in named)
+        by_parts.setdefault(kinds, []).append((str(entity), *(name for _, name in named)))
+    by_parts.pop((), None)
+    found: list[str] = []
+    for kinds, rows in by_parts.items():
+        columns = zip(("entity", *kinds), zip(*rows, strict=True), strict=True)
+        with_names = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns})
+        known = pa.table({kind: clients[kind].cast(pa.string()) for kind in kinds})
+        found += sorted(others(with_names, known, list(kinds))["entity"].to_pylist())
+    return found
 
 
 def is_usage(frame: Any) -> bool:

@@ -59,7 +59,7 @@ from ..frames.views import counted_nouns
 from ..model.findings import NOT_KNOWN, Finding
 from ..resolution import effects as comparing
 from ..resolution.kernel import PAIRS
-from .covered import is_of_brokers
+from .covered import NAMED, is_of_brokers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -245,8 +245,8 @@ class ImpactAnswer(Answer):
     """IMPACT: a row for each client and key that the change affects, the worst first. Its display begins with counts.
 
     `counts` is IMPACT_COUNTS. `backtest` and `stalls` are there where the clients of a plan came
-    as a USAGE, with the `dangers` that this tells of. `coverage` says which brokers that usage has; `of_rows` counts
-    the clients of its rows, by their numbers.
+    as a USAGE, with the `dangers` that this tells of. `coverage` says which brokers that usage has; `unseen` are the
+    entities of the plan that none of the clients has; `of_rows` counts the clients of its rows, by their numbers.
     """
 
     _is_frame = False
@@ -258,13 +258,14 @@ class ImpactAnswer(Answer):
         backtest: Answer | None = None,
         stalls: Answer | None = None,
         coverage: Coverage = Coverage(),  # it is frozen
+        unseen: Sequence[str] = (),
         dangers: Sequence[Finding] = (),
         of_rows: Mapping[int, int] | None = None,
     ) -> None:
         super().__init__(table)
         self.counts = Answer(schemas.IMPACT_COUNTS.empty() if counts is None else counts)
         self.backtest, self.stalls, self.coverage = backtest, stalls, coverage
-        self.dangers, self.of_rows = tuple(dangers), dict(of_rows or {})
+        self.unseen, self.dangers, self.of_rows = tuple(unseen), tuple(dangers), dict(of_rows or {})
 
     def _title(self) -> str:
         """Counts of the clients of each effect, key by key."""
@@ -292,6 +293,10 @@ class ImpactAnswer(Answer):
     def _remarks(self) -> Iterator[str]:
         """What the impact was read from, and what is not known."""
         yield from remarks(self.coverage)
+        if self.unseen:
+            more = f" and {len(self.unseen) - NAMED:,} more" if len(self.unseen) > NAMED else ""
+            whose = printable(f"{', '.join(self.unseen[:NAMED])}{more}")
+            yield f"No known client is one of {whose}: which clients these changes affect is {NOT_KNOWN}."
 
     def _sections(self) -> list[tuple[str, Answer]]:
         """The sections below the impact, with their headings."""

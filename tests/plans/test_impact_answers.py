@@ -66,7 +66,8 @@ def test_counts_come_first():
 def test_nobody_is_touched_is_said_in_words():
     """An empty table could mean anything."""
     found = plan_of(**{"user=alice": 9}).impact(pa.table({"user": ["bob"], "client_id": ["app"]}), quotas=quotas())
-    assert repr(found).endswith("no known client is affected")
+    nobody = "No known client is one of user=alice: which clients these changes affect is not known."
+    assert repr(found).endswith(f"no known client is affected\n{nobody}")
     assert "none is known" in plan_of(**{"user=alice": 9}).impact(schemas.PAIRS.empty(), quotas=quotas())._title()
     assert found.counts.to_pandas()[["key", "effect", "clients"]].values.tolist()[0][1:] == ["unchanged", 1]
 
