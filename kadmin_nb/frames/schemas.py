@@ -411,7 +411,7 @@ class JOURNAL(Frame, key="line"):
 class PLANS(Frame, key="plan_id"):
     """The plans that have a journal here; a broken one has an error."""
 
-    shown = "plan_id! created author what changes verified in_doubt reason cluster_id error! message!"
+    shown = "plan_id! created author what changes verified reason in_doubt cluster_id error! message!"
     nouns = "plan with a journal here", "plans with a journal here"
     columns = (
         "plan_id cluster_id? created author:text? what changes:whole? runs:whole? verified in_doubt reason? error"

@@ -398,16 +398,6 @@ def test_a_warning_shows_where_another_library_shows_frames(live, name):
     assert displayed(live, answer.head())["text/html"] == "<i>theirs</i>"
 
 
-def test_answers_in_a_list_are_a_line_each(live, name):
-    """Two plans side by side were two screens."""
-    live(f"%kquota set producer_byte_rate=1kB user={name('user')}")
-    live["plan"], live["frame"] = live("%kquota plan"), live("%kquota describe user=nobody")
-    shown = displayed(live, live("[plan, frame]"))["text/plain"]
-    assert shown.startswith("[<Plan ")
-    assert shown.endswith(": 1 to set.>, <no quotas>]")
-    live("%kquota discard")
-
-
 @pytest.mark.spark
 def test_spark_frames(live):
     """--as spark gave something that Spark did not know."""
