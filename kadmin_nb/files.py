@@ -267,7 +267,7 @@ def read_text(place: Path, what: str, most: int, *, missing: str | None = None) 
     NotFound, UsageError
         As of `read`.
     Invalid
-        It is not UTF-8; another format that is known is named.
+        It is not UTF-8; UTF-16 is named.
     """
     return text_of(read(place, what, most, missing=missing), str(place), what)
 
@@ -278,9 +278,9 @@ def text_of(content: bytes, name: str, what: str) -> str:
     Raises
     ------
     Invalid
-        It is not UTF-8; another format that is known is named.
+        It is not UTF-8; UTF-16 is named.
     """
-    refuse_strange_format(content, name, what)
+    refuse_utf_16(content, name, what)
     try:
         return without_mark(content).decode()
     except UnicodeDecodeError as error:
@@ -288,17 +288,16 @@ def text_of(content: bytes, name: str, what: str) -> str:
     raise Invalid(f"{name}: line {line}: it is not UTF-8, so it cannot be {what}")
 
 
-def refuse_strange_format(content: bytes, name: str, what: str) -> None:
-    """Raise Invalid for a file that begins as UTF-16, an archive or the like."""
-    if (found := strange_format(content)) is not None:
-        noun, hint = found
-        raise Invalid(f"{name} is {noun}, so it cannot be {what}", hint=hint)
+def refuse_utf_16(content: bytes, name: str, what: str) -> None:
+    """Raise Invalid for a file that begins as UTF-16."""
+    if is_utf_16(content):
+        hint = "Save it as UTF-8: Windows PowerShell does with Out-File -Encoding utf8."
+        raise Invalid(f"{name} is UTF-16, so it cannot be {what}", hint=hint)
 
 
-def strange_format(content: bytes) -> tuple[str, str] | None:
-    """The format that the first bytes of a file show, as a noun, and what to do; None of what may be text in UTF-8."""
-    known = next((format_ for beginning, format_ in _BEGINNINGS.items() if content.startswith(beginning)), None)
-    return _UTF_16 if known is None and _UTF_16_WITHOUT_MARK.match(content) else known
+def is_utf_16(content: bytes) -> bool:
+    """True if the first bytes of a file are those of a text in UTF-16, with a mark or without."""
+    return _UTF_16.match(content) is not None
 
 
 def without_mark(content: bytes) -> bytes:
@@ -306,19 +305,7 @@ def without_mark(content: bytes) -> bytes:
     return content.removeprefix(codecs.BOM_UTF8)
 
 
-_AS_UTF_8 = "Save it as UTF-8: Windows PowerShell does with Out-File -Encoding utf8."
-_UTF_16, _UNPACK = ("UTF-16", _AS_UTF_8), "Unpack it first."
-_BEGINNINGS = {
-    codecs.BOM_UTF16_LE: _UTF_16,
-    codecs.BOM_UTF16_BE: _UTF_16,
-    b"PK\3\4": ("a zip archive", f"{_UNPACK} An Excel workbook is a zip archive, too: save it as CSV."),
-    b"\x1f\x8b": ("a gzip archive", _UNPACK),
-    b"\x28\xb5\x2f\xfd": ("a zstd archive", _UNPACK),
-    b"PAR1": ("a Parquet file", "Only text is read here."),
-}
-"""The first bytes of files that are not text in UTF-8."""
-
-_UTF_16_WITHOUT_MARK = re.compile(rb".?(?:[\t\r\n\x20-\x7e]\0){2}", re.DOTALL)
+_UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|.?(?:[\t\r\n\x20-\x7e]\0){2}", re.DOTALL)
 
 
 def check(place: Path, what: str, most: int, *, missing: str | None = None) -> None:

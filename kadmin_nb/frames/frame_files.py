@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from ..errors import Invalid, UsageError
-from ..files import check, refuse_strange_format, writing
+from ..files import check, refuse_utf_16, writing
 from .given_frames import plain, to_pandas
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _cast(texts: pa.ChunkedArray, target_type: pa.DataType, name: str) -> pa.Chu
 
 def _read_csv(place: Path) -> pa.Table:
     with place.open("rb") as file:
-        refuse_strange_format(file.read(_FIRST_BYTES), str(place), "a frame")
+        refuse_utf_16(file.read(_FIRST_BYTES), str(place), "a frame")
     parsed = csv.ParseOptions(newlines_in_values=True)
     with csv.open_csv(place, parse_options=parsed) as head:
         names = head.schema.names

@@ -62,8 +62,8 @@ def _file(name: str, folder: Path) -> str:
 def _text_of(place: Path, noun: str) -> tuple[str | None, str]:
     """The text, or why it is none. The bytes stay here: an error is raised where nobody has them."""
     content = files.read(place, noun, _MAX_BYTES)
-    if (found := files.strange_format(content)) is not None:
-        return None, f"{found[0]}, not UTF-8 text"
+    if files.is_utf_16(content):
+        return None, "UTF-16, not UTF-8 text"
     try:
         return files.without_mark(content).decode(), ""
     except UnicodeDecodeError:

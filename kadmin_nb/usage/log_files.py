@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from ..errors import Invalid, NotFound, UsageError
-from ..files import refuse_strange_format
+from ..files import refuse_utf_16
 
 LONGEST_LINE = 1 << 26
 """Bytes of a line that is read. A gzip of a megabyte may hold one line of a gigabyte, for which no worker has room."""
@@ -43,7 +43,7 @@ def local_files(paths: Iterable[str]) -> list[Path]:
     UsageError
         One is not a regular file, such as a pipe.
     Invalid
-        One is a zip archive, UTF-16 or the like.
+        One is UTF-16.
     """
     places = [place for path in dict.fromkeys(paths) for place in _places(path)]
     files = [file for place in places for file in _below(place)]
@@ -54,7 +54,7 @@ def local_files(paths: Iterable[str]) -> list[Path]:
             raise UsageError(f"{file} is not a file", hint="A pipe or a device may never end.")
         if file.suffix not in COMPRESSED and os.access(file, os.R_OK):
             with file.open("rb") as stream:  # the lines of UTF-16 would be a quarantine of nonsense
-                refuse_strange_format(stream.read(_FIRST_BYTES), str(file), "a request log")
+                refuse_utf_16(stream.read(_FIRST_BYTES), str(file), "a request log")
     return files
 
 

@@ -156,10 +156,9 @@ def test_the_schema_refuses_it_too(name):
     ("raw", "kind", "told"),
     [
         (b"kadmin: 1\n\xff\xfe\n", kn.Invalid, ": line 2: it is not UTF-8"),
-        (b"PAR1\x00\x15\x04", kn.Invalid, " is a Parquet file, so it cannot be a file of quotas and configs"),
         (b"#" * (64 * 2**20 + 1), kn.UsageError, " is larger than 67,108,864 bytes"),
     ],
-    ids=["not UTF-8", "Parquet", "too large"],
+    ids=["not UTF-8", "too large"],
 )
 def test_a_file_that_is_none_of_ours(raw, kind, told, tmp_path):
     """The wrong argument was read for minutes."""

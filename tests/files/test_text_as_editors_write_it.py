@@ -1,11 +1,8 @@
-"""Text with a byte order mark is read as without it; UTF-16 and archives are named, in place of every text."""
+"""Text with a byte order mark is read as without it; UTF-16 is named, in place of every text."""
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -73,19 +70,10 @@ def test_a_mark_changes_nothing(kind, tmp_path, monkeypatch):
     assert repr(reader.read(place)) == repr(without)
 
 
-def zipped(text: str) -> bytes:
-    with io.BytesIO() as content:
-        with zipfile.ZipFile(content, "w") as archive:
-            archive.writestr("file", text)
-        return content.getvalue()
-
-
 OTHERS: dict[str, tuple[Callable[[str], bytes], str]] = {
     "UTF-16 with a mark": (lambda text: text.encode("utf-16"), "UTF-16"),
     "UTF-16 of a big end": (lambda text: text.encode("utf-16-be"), "UTF-16"),
     "UTF-16 without a mark": (lambda text: text.encode("utf-16-le"), "UTF-16"),
-    "zip": (zipped, "a zip archive"),
-    "gzip": (lambda text: gzip.compress(text.encode()), "a gzip archive"),
 }
 
 
