@@ -16,7 +16,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.state import History
 from tests.history.hours import taken, topic
 from tests.history.memory import InMemory
-from tests.history.plans import limit, plan, row_of
+from tests.history.plans import after_plans, limit, plan, row_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -187,10 +187,9 @@ def recorded() -> tuple[History, InMemory]:
     secret = topic("orders", "sasl.jaas.config", None, is_sensitive=True)
     file, dynamic = "STATIC_BROKER_CONFIG", "DYNAMIC_BROKER_CONFIG"
     history.record(taken(0, {"alice": 1000.0, "bob": 0.5}, [of_broker("9", dynamic)], scopes=topics))
-    history.record(
-        taken(1, {"alice": 1e7}, [of_broker("8", file), group("g", "5")], scopes=all_read),
-        plan(1, limit("alice", 1000.0, 1e7), row_of(Resource("BROKER", "1"), "num.io.threads", "9", None)),
-    )
+    anns = plan(1, limit("alice", 1000.0, 1e7), row_of(Resource("BROKER", "1"), "num.io.threads", "9", None))
+    second = taken(1, {"alice": 1e7}, [of_broker("8", file), group("g", "5")], scopes=all_read)
+    history.record(after_plans(second, anns))
     history.record(taken(2, {}, [of_broker("8", dynamic)], scopes=topics[1:]))
     history.record(taken(3, {"bob": 0.5}, [of_broker("8", dynamic), group("g", "6"), secret], scopes=all_read))
     return history, place  # fmt: skip
