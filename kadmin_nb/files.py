@@ -296,7 +296,7 @@ def refuse_utf_16(content: bytes, name: str, what: str) -> None:
 
 
 def is_utf_16(content: bytes) -> bool:
-    """True if the first bytes of a file are those of a text in UTF-16, with a mark or without."""
+    """True if a file begins as a text in UTF-16 does."""
     return _UTF_16.match(content) is not None
 
 
