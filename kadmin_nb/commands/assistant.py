@@ -8,7 +8,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,9 @@ Kafka's quotas and configs on one cluster: tools look and explain, and `plan` sa
 changes the cluster. Begin with doctor, quota_why or quota_describe. Words are one string each, such as user=alice,
 client-id=app, user=<default>, topic=orders or user~=team-*. Values have units, such as 5MB/s. Files are paths within
 the folder of the server. {DATA}"""
+TYPES: dict[str, Any] = {"boolean": bool, "number": float, "string": str, "array": list[str]}
+"""The types of arguments in Python, by their names in JSON Schema."""
+
 Arguments = Mapping[str, Any]
 
 
@@ -64,13 +67,14 @@ def _plan(session: Session, lines: str, file: str, reason: str | None) -> Any:
 
 @dataclass(frozen=True)
 class Tool:
-    """A verb as an assistant has it: its words, and the arguments that are offered.
+    """A verb as an assistant has it: its words, the frames that it answers with, and the arguments that are offered.
 
     An argument is called as its option; one with a `!` is required. What is not named here is not offered: a new option
     of the verb is none of an assistant's.
     """
 
     path: str
+    frames: str
     offered: str = ""
 
     @property
@@ -109,6 +113,19 @@ class Tool:
         properties = {name: _schema(params) for name, params in self.params.items()}
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The JSON Schema of its answer: rows of one of its frames, and what is above and below them."""
+        from ..frames import schemas
+
+        frames = [getattr(schemas, name).json_schema() for name in self.frames.split()]
+        properties = {name: {"type": "string"} for name in ("cluster", "id", "title", "text", "applied_by")} | {
+            "rows": {"type": "array", "maxItems": ROWS, "items": {"anyOf": frames}, "description": DATA},
+            "rows_in_all": {"type": "integer", "description": f"how many there are, of which {ROWS} are here at most"},
+            "notes": {"type": "array", "items": {"type": "string"}},
+        }
+        return {"type": "object", "properties": properties, "required": ["cluster", "rows", "rows_in_all", "notes"]}
+
     def check(self, given: Arguments) -> None:
         """Refuse what is none of its arguments, or of another type."""
         from jsonschema import Draft202012Validator
@@ -135,24 +152,24 @@ class Tool:
 
 
 TOOLS = {tool.name: tool for tool in [
-    Tool("quota describe", "words keys strict"),
-    Tool("quota resolve", "words keys pairs overridden assume_default"),
-    Tool("quota why", "words! keys usage to all"),
-    Tool("quota near", "sources! broker tz every keys percent history assume_default"),
-    Tool("quota tree", "words"),
-    Tool("quota usage", "sources! broker tz every utilisation clients assume_default"),
-    Tool("quota audit", "keys clients only assume_default"),
-    Tool("config describe", "words! keys set documentation"),
-    Tool("config why", "words!"),
-    Tool("config audit", "only"),
-    Tool("history changes", "where! times cluster_id"),
-    Tool("history as-of", "where! time! kind cluster_id"),
-    Tool("diff", "sides! cluster_id all"),
-    Tool("plan show", "which! rights usage impact"),
-    Tool("plan log", "which"),
-    Tool("may-i", "words"),
-    Tool("doctor"),
-    Tool("plan", "lines! file! reason"),
+    Tool("quota describe", "QUOTAS", "words keys strict"),
+    Tool("quota resolve", "EFFECTIVE EFFECTIVE_IP", "words keys pairs overridden assume_default"),
+    Tool("quota why", "WHY", "words! keys usage to all"),
+    Tool("quota near", "NEAR", "sources! broker tz every keys percent history assume_default"),
+    Tool("quota tree", "TREE", "words"),
+    Tool("quota usage", "USAGE UTILISATION PAIRS", "sources! broker tz every utilisation clients assume_default"),
+    Tool("quota audit", "FINDINGS", "keys clients only assume_default"),
+    Tool("config describe", "CONFIGS USER_CONFIGS", "words! keys set documentation"),
+    Tool("config why", "BRAKES", "words!"),
+    Tool("config audit", "FINDINGS", "only"),
+    Tool("history changes", "HISTORY_CHANGES", "where! times cluster_id"),
+    Tool("history as-of", "QUOTAS CONFIGS CLIENT_CONFIGS SCRAM", "where! time! kind cluster_id"),
+    Tool("diff", "DIFF", "sides! cluster_id all"),
+    Tool("plan show", "PLAN IMPACT STALLS PERMISSIONS", "which! rights usage impact"),
+    Tool("plan log", "PLANS JOURNAL", "which"),
+    Tool("may-i", "PERMISSIONS", "words"),
+    Tool("doctor", "CHECKS"),
+    Tool("plan", "PLAN", "lines! file! reason"),
 ]}  # fmt: skip
 
 
@@ -318,7 +335,7 @@ def _schema(params: Sequence[click.Parameter]) -> dict[str, Any]:
     return {**kind, "description": text}
 
 
-# --- the door: the protocol over standard input and output ---
+# --- the doors: the protocol over standard input and output, and functions for a Lab ---
 
 
 def line_of(error: KadminError) -> str:
@@ -345,8 +362,8 @@ def server(assistant: Assistant) -> Server[Any]:
     def described(tool: Tool) -> types.Tool:
         reads = tool.name != "plan"
         notes = types.ToolAnnotations(read_only_hint=reads, destructive_hint=False, open_world_hint=False)
-        schema = tool.arguments
-        return types.Tool(name=tool.name, description=tool.description, annotations=notes, input_schema=schema)
+        schemas: dict[str, Any] = {"input_schema": tool.arguments, "output_schema": tool.answer}
+        return types.Tool(name=tool.name, description=tool.description, annotations=notes, **schemas)
 
     def answered(name: str, given: Arguments) -> types.CallToolResult:
         try:
@@ -389,3 +406,36 @@ def mcp(session: Session, folder: str) -> None:
             await served.run(read, write, served.create_initialization_options())
 
     anyio.run(serve)
+
+
+def tools() -> list[str]:
+    """Where jupyter-server-mcp finds the same tools, as functions of this module."""
+    return [f"{__name__}:{name}" for name in TOOLS]
+
+
+@cache
+def _of_lab() -> Assistant:
+    """The tools of a Lab: on the cluster of `$KADMIN_PROFILE`, with the folder that it was started in."""
+    if profile := os.environ.get("KADMIN_PROFILE"):
+        return Assistant(profile, ".")
+    raise UsageError("no cluster is named for an assistant", hint="Set KADMIN_PROFILE before Lab starts.")
+
+
+def __getattr__(name: str) -> Callable[..., dict[str, Any]]:
+    """A tool as a function; its arguments are parameters, None where they are not given."""
+    if name not in TOOLS:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    tool = TOOLS[name]
+
+    def call(**given: Any) -> dict[str, Any]:
+        try:
+            return _of_lab().call(name, given)
+        except KadminError as exc:
+            raise ValueError(line_of(exc)) from None
+
+    types = {argument: TYPES[of["type"]] | None for argument, of in tool.arguments["properties"].items()}
+    named = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter(one, named, default=None, annotation=of) for one, of in types.items()]
+    call.__name__, call.__doc__, call.__annotations__ = name, f"{tool.description}\n\n{DATA}", types
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return call

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
 
-from ..errors import UsageError
+from .. import files
+from ..errors import Invalid, KadminError, UsageError
+from ..state.reader import Node, compose
 from . import completions, options
 from .click_glue import Text, Verbs, Words
+
+_LARGEST_FILE = 1 << 22
+"""Bytes of a file of parameters."""
 
 
 @click.group(cls=Verbs)
@@ -64,6 +70,7 @@ def new(name: str, folder: str | None) -> Any:
     metavar="NAME=VALUE",
     help="A parameter, read as its declared type.",
 )
+@click.option("--parameters-file", "-f", "file", metavar="FILE", help="Parameters as YAML or JSON; -p overrides it.")
 @click.option("--output", "-o", metavar="FILE", help="Where the executed notebook goes; of --each, a folder.")
 @click.option("--each", metavar="GROUP", help="Run it on each cluster of this group; or of the run in this folder.")
 @click.option("--canary", metavar="PROFILE", help="The cluster of the group that comes first.")
@@ -71,6 +78,7 @@ def new(name: str, folder: str | None) -> Any:
 def run(
     name: str,
     parameters: tuple[str, ...],
+    file: str | None,
     output: str | None,
     each: str | None,
     canary: str | None,
@@ -87,13 +95,34 @@ def run(
     """
     from .. import runbooks
 
-    given = _once(options.pair(text, "-p", "name=value") for text in parameters)
+    typed = _once(options.pair(text, "-p", "name=value") for text in parameters)
+    given = {**(_parameters_in(Path(file)) if file else {}), **typed}
     if each is None:
         if canary or pause:
             raise UsageError("--canary and --pause belong to --each GROUP")
         return runbooks.run(name, given, output=output)
     tell = partial(click.echo, err=True)
     return runbooks.run_each(name, each, given, canary=canary, pause=pause or 0.0, output=output, tell=tell)
+
+
+def _parameters_in(place: Path) -> dict[str, Any]:
+    """The parameters of a file of YAML, which JSON is; a value is then read as its declared type, as one of `-p` is."""
+    text = files.read_text(place, "a file of parameters", _LARGEST_FILE)
+    try:
+        values = _plain(compose(text))
+    except KadminError as exc:
+        raise exc.within(place) from None
+    if not isinstance(values, dict):
+        raise Invalid(f"{place} is not a mapping of parameters")
+    return values
+
+
+def _plain(node: Node | None) -> Any:
+    if node is None or node.is_nothing:
+        return None
+    if isinstance(node.value, dict):
+        return {name: _plain(value) for name, (_, value) in node.value.items()}
+    return [_plain(item) for item in node.value] if isinstance(node.value, list) else node.value
 
 
 def _once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

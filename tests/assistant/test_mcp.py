@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -174,7 +174,7 @@ OF_FILES = [
 
 
 @pytest.mark.broker
-def test_tools_read_the_files_of_their_folder(door, hostile, tmp_path):
+def test_tools_read_the_files_of_their_folder_and_answer_as_their_schemas_say(door, hostile, tmp_path):
     """*It could look at the cluster, and at none of the files that I had put there for it.*"""
     for name in ("used.csv", "clients.csv", "kafka-request.log"):
         shutil.copy(Path(__file__).parents[2] / "docs" / "examples" / name, tmp_path)
@@ -185,6 +185,7 @@ def test_tools_read_the_files_of_their_folder(door, hostile, tmp_path):
     seen = []
     for name, given, _ in OF_FILES:
         answer = door.call(name, given)
+        Draft202012Validator(TOOLS[name].answer).validate(answer)
         seen.append((name, given, answer["rows_in_all"]))
     assert seen == OF_FILES
 
@@ -285,10 +286,11 @@ def test_each_argument_that_may_be_a_file_is_looked_up_in_the_folder():
     }  # fmt: skip
 
 
-def test_every_tool_says_what_it_takes():
+def test_every_tool_says_what_it_takes_and_gives():
     """*Half of the tools had no schema, so the assistant guessed.*"""
     for tool in TOOLS.values():
         Draft202012Validator.check_schema(tool.arguments)
+        Draft202012Validator.check_schema(tool.answer)
         assert tool.description
         assert "--apply" not in tool.description
         assert all(one["description"] for one in tool.arguments["properties"].values())
@@ -307,3 +309,25 @@ def test_a_server_without_a_cluster_a_folder_or_the_extra_is_one_line(capsys, tm
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     with pytest.raises(Unsupported, match="mcp is not installed"):
         assistant.server(Assistant("localhost:1", str(tmp_path)))
+
+
+@pytest.mark.broker
+def test_a_lab_has_the_same_tools_as_functions(hostile, tmp_path, monkeypatch):
+    """*The Lab's assistant had other tools than the terminal's.*"""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KADMIN_PROFILE", raising=False)
+    assistant._of_lab.cache_clear()
+    functions = {place.partition(":")[2]: _found(place) for place in assistant.tools()}
+    assert list(functions) == list(TOOLS)
+    with pytest.raises(ValueError, match=r"UsageError: no cluster is named for an assistant. Set KADMIN_PROFILE"):
+        functions["quota_describe"]()
+    monkeypatch.setenv("KADMIN_PROFILE", hostile.bootstrap)
+    assert functions["quota_describe"](words=["user=bob"])["rows_in_all"] > 0
+    with pytest.raises(ValueError, match=OUT):
+        functions["quota_near"](sources=["/etc/passwd"])
+    assistant._of_lab.cache_clear()
+
+
+def _found(place: str) -> Callable[..., Any]:
+    module, _, name = place.partition(":")
+    return getattr(sys.modules[module], name)

@@ -12,6 +12,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb import state
 from kadmin_nb.commands.plan_verbs import _change_lines_in
+from kadmin_nb.commands.runbook import _parameters_in
 from kadmin_nb.frames import frame_files as frames
 from kadmin_nb.plans.journal import read_records
 from kadmin_nb.policy import rules_of
@@ -42,6 +43,7 @@ READERS = {
     "a journal": Reader(
         "j.jsonl", (SAVED / "applied.jsonl").read_text(), lambda place: read_records(place).records
     ),
+    "parameters": Reader("p.json", '{"changes": ["set producer_byte_rate=1 user=a"]}', _parameters_in),
     "lines": Reader(
         "changes.txt", "set producer_byte_rate=1 user=a\n", lambda place: _change_lines_in(str(place)).splitlines()
     ),
