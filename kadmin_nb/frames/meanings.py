@@ -19,12 +19,13 @@ import pyarrow.compute as pc
 from ..errors import printable
 from ..hints import short_id
 from ..model.config_units import with_unit
+from ..model.config_values import ConfigValue, in_unit_of
 from ..model.entity import Entity
 from ..model.figures import Scale, moment, percent
 from ..model.grammar import DEFAULT, Value, format_word, quote
 from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED
 from ..model.quota_keys import HEADS, find, readable, rounded
-from ..model.resources import Resource
+from ..model.resources import Resource, Source
 from . import schemas
 from .blocks import (
     APPLIES,
@@ -292,6 +293,20 @@ def _resource_words(table: pa.Table) -> list[str]:
     return ["" if None in pair else str(Resource(*pair)) for pair in pairs]
 
 
+def _instead_of(table: pa.Table) -> list[str]:
+    """The value that applies where the one that is set is taken away."""
+    columns = [name for name in schemas.CONFIGS.names if name in table.column_names]
+    rows = zip(*(values_of(table, name) for name in columns), strict=True)
+    values = (dict(zip(columns, row, strict=True)) for row in rows)
+    return [_inherited(ConfigValue.of(value)) if value["key"] else "" for value in values]
+
+
+def _inherited(value: ConfigValue) -> str:
+    synonym = value.below(value.source) if value.source and value.source != Source.BUILT_IN else None
+    text = in_unit_of(value.key, synonym) if synonym else None
+    return "" if text is None else with_unit(value.key, text)
+
+
 def _config_value(table: pa.Table) -> list[str]:
     """A config's value; of a secret, that nobody can see it."""
     hidden = ["[sensitive]" if flag else None for flag in values_of(table, "is_sensitive")]
@@ -422,6 +437,7 @@ PARTS = {
     "overrides": Part("overrides", ("overridden",), _overridden, PROSE),
     "rung": Part("", ("level", "entity"), _rungs, RUNG),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),
+    "instead_of": Part("instead of", ("synonyms",), _instead_of),
     "set_on": Part("set on (first from the top wins)", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "near_sign": Part("", ("throttle_ms", "utilisation"), _near_signs, SIGN),
     "limit_of": Part("limit of", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),

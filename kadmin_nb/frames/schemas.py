@@ -222,7 +222,7 @@ class TREE(Frame, key="entity key"):
 class CONFIGS(Frame, key="resource_type resource_name key"):
     """One row per resource and key; a resource that failed is one row with a null key and its error."""
 
-    shown = "resource_of! key! config_value! source documentation error! message!"
+    shown = "resource_of! key! config_value! source instead_of documentation error! message!"
     nouns = "config", "configs"
     columns = (
         "resource_type:word resource_name key? value:text? source:word? is_sensitive? is_read_only:flag?"

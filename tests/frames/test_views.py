@@ -130,8 +130,8 @@ def test_configs_show_both_the_number_and_what_it_is():
     )
     assert shown(answer) == [
         ["4 configs of topic=orders: 2 set, 2 by default"],
-        ["who", "key", "value", "source"],
-        ["topic=orders", "retention.ms", "86400000 (1 d)", "dynamic topic"],
+        ["who", "key", "value", "source", "instead of"],
+        ["topic=orders", "retention.ms", "86400000 (1 d)", "dynamic topic", "604800000 (7 d)"],
         ["topic=orders", "ssl.key", "[sensitive]", "dynamic topic"],
         ["topic=orders", "cleanup.policy", "delete", "default"],
         ["topic=orders", "segment.bytes", "1073741824 (1 GiB)", "default"],
