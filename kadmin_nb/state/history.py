@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 _PART = r"(?:\w+|`(?:[^`]|``)+`)"
 _SCHEMA = re.compile(rf"{_PART}\.{_PART}")
+_TABLE = re.compile(rf"{_PART}\.{_PART}\.{_PART}")
 
 
 def open_history(where: object, spark: SparkSession | None = None) -> History:
@@ -72,10 +73,13 @@ def open_history(where: object, spark: SparkSession | None = None) -> History:
     Raises
     ------
     UsageError
-        Neither.
+        Neither, or the name of a table, which would be taken for a folder.
     Unsupported
         `deltalake`, or pyspark, is not installed.
     """
+    if isinstance(where, str) and _TABLE.fullmatch(where):
+        schema = where.rpartition(".")[0]
+        raise UsageError(f"{where} is a table's name, and a history is a schema of several", hint=f"Give {schema}.")
     if isinstance(where, str) and _SCHEMA.fullmatch(where):
         from .catalog import SparkSchema
 

@@ -38,9 +38,9 @@ def test_a_session_without_delta_is_one_line(spark, schema: str) -> None:
 
 def test_a_table_is_no_place_for_a_history(spark) -> None:
     """It is several tables now, and the name of the old one was taken for a path."""
-    with pytest.raises(kn.UsageError, match=r"main\.kafka\.history is the name of a table") as refused:
+    with pytest.raises(kn.UsageError, match=r"main\.kafka\.history is a table's name") as refused:
         kn.open_history("main.kafka.history", spark)
-    assert refused.value.hint == "For example main.kafka."
+    assert refused.value.hint == "Give main.kafka."
 
 
 @pytest.mark.parametrize("name", ["USAGE", "UTILISATION", "QUOTAS_HISTORY"])

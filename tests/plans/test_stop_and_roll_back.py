@@ -63,7 +63,7 @@ def stopped(review: PlanReview, what: str, share: float, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(review, "_advanced", advanced)
     review.apply()
-    review.wait(LONG)
+    review._work._thread.join(LONG)
     assert review.outcomes is not None
     return sum(state != "skipped" for state in review.outcomes.to_arrow()["state"].to_pylist())
 
@@ -79,11 +79,11 @@ def stop_and_roll_back(
     sent = stopped(review, *point, monkeypatch)
     assert [len(listed(tool, address)) for address in addresses] == [len(lines) + sent for lines in before]
     review.rollback()
-    review.wait(LONG)
+    review._work._thread.join(LONG)
     back = review.next
     assert back is not None, review.status
     back.apply()
-    back.wait(LONG)
+    back._work._thread.join(LONG)
     assert back.status.startswith(f"plan {back.plan.id[:8]}: {sent:,} verified"), back.status
     assert "\n" not in back.status  # no remark
     assert [listed(tool, address) for address in addresses] == before
