@@ -148,7 +148,8 @@ def _together(texts: Sequence[bytes | memoryview]) -> Iterator[pa.Table]:
     if documents is not None and documents.num_rows == len(texts):
         yield documents
     elif len(texts) == 1:
-        yield pa.Table.from_pylist([{}], _DOCUMENT) if documents is None else documents.slice(0, 1)
+        first = json_rows(bytearray(_first_document(memoryview(text))), _DOCUMENT)  # as of a line with another end
+        yield pa.Table.from_pylist([{}], _DOCUMENT) if first is None else first
     else:
         yield from _together(texts[: len(texts) // 2])
         yield from _together(texts[len(texts) // 2 :])
