@@ -340,7 +340,6 @@ def rights_page() -> Iterator[str]:
             rights.on_topic(operation, lease.TOPIC) for operation in ("CREATE", "DESCRIBE", "READ", "WRITE")
         ],
         "`observe`": [rights.to_alter(TARGETS["configs of brokers, loggers, client-metrics"])],
-        "`usage … --record-sizes cluster`": [rights.on_cluster("DESCRIBE")],
     }.items():
         yield f"| {command} | {', '.join(map(str, needed))} |"
     yield RIGHTS_END
