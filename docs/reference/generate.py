@@ -334,7 +334,6 @@ def rights_page() -> Iterator[str]:
     yield "\n| command | needs besides |\n|---|---|"
     for command, needed in {
         "`users`": [rights.on_cluster("DESCRIBE")],
-        "`metrics`, for the lease": [rights.on_topic(operation, lease.TOPIC) for operation in ("DESCRIBE", "READ")],
         "`export`, `history record`": [rights.on_cluster("DESCRIBE_CONFIGS")],
         "`plan apply`, for the lease that keeps two editors apart": [
             rights.on_topic(operation, lease.TOPIC) for operation in ("CREATE", "DESCRIBE", "READ", "WRITE")
