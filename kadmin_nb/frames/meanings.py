@@ -46,6 +46,7 @@ from .blocks import (
     VALUE,
 )
 from .frame import BYTES, ID, ISO_TIME, MEASURED, MS, OF_KEY, PERCENT, SHARE, Field, S
+from .journal_words import what_was_done
 
 UNLIMITED, UNKNOWN = "unlimited", "unknown"
 Texts = Callable[[pa.Table], Sequence[str]]
@@ -445,6 +446,7 @@ PARTS = {
     "use": Part("use", ("utilisation",), _each(percent, "utilisation"), BAR),
     "of_limit": Part("used", ("peak", "limit"), _of_limits, NUMBER),
     "supported_keys": Part("keys", ("keys",), _each(lambda keys: ", ".join(keys or ()), "keys")),
+    "what_was_done": Part("what was done", ("kind", "rows", "details"), what_was_done, PROSE),
     "change": Part("", ("change",), lambda table: values_of(table, "change"), SIGN),
     "applies_before": Part("before", _OF_KEYS, _applying("applies_before"), NUMBER),
     "applies_after": Part("after", _OF_KEYS, _applying("applies_after"), NUMBER),

@@ -400,7 +400,7 @@ class WARNINGS(Frame):
 class JOURNAL(Frame, key="line"):
     """The records of a plan's journal."""
 
-    shown = "line! at! run kind! rows! details!"
+    shown = "line! at! what_was_done!"
     nouns = "record", "records"
     columns = "line:whole at run:whole? kind:text batch:whole?"
     at = Field(TEXT, unit=ISO_TIME, null=True)
