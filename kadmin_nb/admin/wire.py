@@ -133,11 +133,8 @@ class Wire:
 
     def _bootstrap(self, timeout: float) -> None:
         """Learn the brokers from any address, or raise what stands in the way."""
-        done = threading.Event()
         attempt = self._manager.bootstrap_async(timeout * 1000)
-        attempt.add_both(lambda _: done.set())
-        done.wait(timeout)
-        if attempt.succeeded():
+        if _ends_within(attempt, timeout) and attempt.succeeded():
             return
         if isinstance(attempt.exception, kafka.errors.IncompatibleBrokerVersion):
             # a controller's port answers, and knows no metadata
@@ -343,11 +340,24 @@ class Wire:
         return connection
 
 
-def _waited(future: Any, within: float, doing: str) -> Any:
-    """The result of a future of the library's; we wait here, where a time-out and Ctrl-C are heard."""
+HEARD = 0.5
+"""Seconds after which a waiting thread looks up: an interrupt that is no signal, as on Windows, does not wake it."""
+
+
+def _ends_within(future: Any, within: float) -> bool:
+    """Wait for a future of the library's here, where a time-out and Ctrl-C are heard."""
     done = threading.Event()
     future.add_both(lambda _: done.set())
-    if not done.wait(within):
+    until = time.monotonic() + within
+    while not done.wait(min(HEARD, max(0.0, until - time.monotonic()))):
+        if time.monotonic() >= until:
+            return False
+    return True
+
+
+def _waited(future: Any, within: float, doing: str) -> Any:
+    """The result of a future of the library's."""
+    if not _ends_within(future, within):
         raise TimedOut(f"no answer within {seconds(within)} while {doing}", code="REQUEST_TIMED_OUT")
     if future.exception is not None:
         raise future.exception

@@ -110,7 +110,9 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 def _said(session: SparkSession, place: str, origin: str) -> SparkSession:
     """The session, and a line about a Spark that somebody named: a job that ran elsewhere than it was sent to said
     nothing."""
-    print(f"Spark {session.version} at {printable(place)}, as {origin} says", file=sys.stderr, flush=True)
+    with errors_in_one_line():
+        version = session.version
+    print(f"Spark {version} at {printable(place)}, as {origin} says", file=sys.stderr, flush=True)
     return session
 
 

@@ -226,6 +226,7 @@ SIDES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @pytest.mark.secure
 @pytest.mark.parametrize(("client_id", "key", "column", "wire", "payload"), SIDES.values(), ids=SIDES)

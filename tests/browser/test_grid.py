@@ -69,7 +69,7 @@ def test_letters_are_keys_only_where_nothing_is_typed(open_notebook: Open) -> No
     keyboard.press("Shift+U")
     edited.wait_for()
     keyboard.press("p")
-    page.get_by_text("no cluster is here").wait_for()  # *Plan* was pressed
+    page.locator(".kg-status", has_text="no cluster is here").wait_for()  # *Plan* was pressed
     keyboard.press("Shift+?")
     said = page.locator(".kg-line").all_inner_texts()
     assert said[0].startswith("Enter or F2 edit · / filter · u undo · U redo · p plan · ")

@@ -12,7 +12,7 @@ from kadmin_nb.local import LocalKafka
 from tests.client_configs import test_dynamic_consumer as consumers
 from tests.client_configs import test_dynamic_producer as producers
 
-pytestmark = [pytest.mark.broker, pytest.mark.tried(Kafka="3.9.2")]
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.tried(Kafka="3.9.2")]
 
 broker, of_producer = producers.broker, producers.config
 config, make_partitions = consumers.config, consumers.make_partitions
