@@ -341,7 +341,7 @@ class Wire:
 
 
 HEARD = 0.5
-"""Seconds after which a waiting thread looks up: an interrupt that is no signal, as on Windows, does not wake it."""
+"""Seconds after which a waiting thread looks up: on Windows an interrupt does not wake it earlier."""
 
 
 def _ends_within(future: Any, within: float) -> bool:
