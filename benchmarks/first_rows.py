@@ -23,7 +23,7 @@ from traitlets.config import Config
 import kadmin_nb as kn
 from benchmarks.journals import own_journals
 from benchmarks.timing import Row, row
-from kadmin_nb.admin.wire import _UnderWay
+from kadmin_nb.admin import wire
 from kadmin_nb.local import start
 
 USERS, APPS, TOPICS = 1_000, 5, 100
@@ -91,23 +91,23 @@ def _timed(work: Callable[[], object]) -> tuple[float, float]:
 @contextmanager
 def _waiting() -> Iterator[list[float]]:
     """The seconds in which some request was under way, the first of the list."""
-    wait, lock, seconds, open_since = _UnderWay.value, Lock(), [0.0], []
+    wait, lock, seconds, open_since = wire._waited, Lock(), [0.0], []
 
-    def timed(request: _UnderWay) -> Any:
+    def timed(*request: Any) -> Any:
         with lock:
             open_since.append(open_since[-1] if open_since else time.perf_counter())
         try:
-            return wait(request)
+            return wait(*request)
         finally:
             with lock:
                 begun = open_since.pop()
                 seconds[0] += 0.0 if open_since else time.perf_counter() - begun
 
-    _UnderWay.value = timed  # type: ignore[method-assign]
+    wire._waited = timed
     try:
         yield seconds
     finally:
-        _UnderWay.value = wait  # type: ignore[method-assign]
+        wire._waited = wait
 
 
 @contextmanager

@@ -162,7 +162,7 @@ class LocalKafka:
 def start(
     nodes: int = 1, secure: bool = False, version: str | None = None, *, name: str | None = None,
     users: Iterable[str] = (), tls: TlsFiles | None = None, proxied: Sequence[int] = (),
-    extra: Mapping[str, str | None] | None = None, plugins: Iterable[Path] = (),
+    extra: Mapping[str, str | None] | None = None, plugins: Iterable[Path] = (), heap: str = "256m",
     timeout: float = 90.0, progress: Progress | None = None,
 ) -> LocalKafka:  # fmt: skip
     """A Kafka that dies with this Python process, however the process ends, or at `stop()`.
@@ -189,6 +189,8 @@ def start(
         Server properties that override the defaults here; None leaves one out.
     plugins
         Jars or folders of classes for the brokers' class path: a policy, a quota callback.
+    heap
+        Each JVM's `-Xmx`.
     timeout
         Seconds that the nodes may take to format, and again to accept clients.
     progress
@@ -204,7 +206,7 @@ def start(
         As `find_java` and `find_jars`.
     """
     spec = _spec(nodes, secure, users, tls=tls, extra=extra, proxied=tuple(proxied), plugins=tuple(plugins),
-                 timeout=timeout)  # fmt: skip
+                 heap=heap, timeout=timeout)  # fmt: skip
     return _start(name, False, spec, version, progress)
 
 
@@ -366,7 +368,7 @@ def _run(
     name: str, run_id: str, outlives: bool, spec: ClusterSpec, java: Java, jars: Distribution, flags: Sequence[str]
 ) -> Run:
     native = ["--enable-native-access=ALL-UNNAMED"] if java.major >= 22 else []
-    memory = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    memory = [f"-Xmx{spec.heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     free = iter(_free_ports(spec.nodes * len(spec.listeners)))
     return Run(
         name=name, run_id=run_id, cluster_id=random_id(), version=jars.version,

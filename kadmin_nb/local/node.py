@@ -62,6 +62,7 @@ class ClusterSpec:
     proxied: tuple[int, ...] = ()
     extra: Mapping[str, str | None] | None = None
     plugins: tuple[Path, ...] = ()
+    heap: str = "256m"
     timeout: float = 90.0
     node_flags: tuple[str, ...] = ()
 
@@ -400,7 +401,7 @@ class Node:
         log_text = " | ".join(telling) or "(empty)"
         return ConnectionFailed(
             f"node {self.id} of the local Kafka {self.run.name!r} {problem}; its log ends: {log_text}",
-            hint="If it needs more time, pass timeout=.",
+            hint="If it needs more time, pass timeout=; if more memory, heap=.",
         )
 
 
