@@ -19,7 +19,7 @@ help: ## this list
 demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planned, applied, verified
 	@$(VENV)/bin/kadmin-nb demo
 
-test: kafkas browser prometheus spark-archive ## every test, on the local Kafka, Spark, the notebooks and a browser (some 15 minutes on 2 fast cores)
+test: kafkas browser prometheus spark-archive ## every test, on the local Kafka, Spark, the notebooks and a browser (some 12 minutes on 2 fast cores)
 	@$(RUN) -m pytest tests -n 3 --dist loadscope
 
 test-fast: install ## the tests that need neither a broker nor Spark, on all cores (a minute or two)
