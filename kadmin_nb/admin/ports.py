@@ -234,8 +234,8 @@ class Kafka(Protocol):
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked now, fenced ones included where the version can tell."""
 
-    def group_types(self) -> dict[str, str | None]:
-        """The groups that we may describe, and the type of each, `consumer` say; None where brokers do not tell."""
+    def groups(self) -> list[str]:
+        """The groups that we may describe."""
 
     def throttling(self, throttles: Collection[Target]) -> dict[Target, str]:
         """Those of these throttles that hold back copies now, or of which that is not known, with the reason.

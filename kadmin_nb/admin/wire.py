@@ -6,7 +6,8 @@ import struct
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
@@ -338,6 +339,16 @@ class Wire:
         if not connection.connected:
             raise kafka.errors.KafkaConnectionError("the connection has just closed")
         return connection
+
+
+def asked_together(questions: Sequence[Callable[[], Any]], most: int) -> list[Any]:
+    """The answers to questions that do not depend on each other, `most` under way at a time; the first error is raised
+    without waiting for the others."""
+    pool = ThreadPoolExecutor(most, "kadmin-questions")
+    try:
+        return [*pool.map(lambda question: question(), questions)]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 HEARD = 0.5

@@ -6,7 +6,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +19,7 @@ from ..model.connection_settings import Settings
 from ..model.resources import Partition, Resource
 from . import acls, error_codes, topics
 from .ports import Broker, Lease
-from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
+from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire, asked_together
 from .wire_kinds import WireConfigs, WireQuotas, WireScram
 
 _PAUSE = 0.02
@@ -50,11 +49,7 @@ class WireKafka:
 
     def together(self, *questions: Callable[[], Any]) -> list[Any]:
         """The answers to questions that do not depend on each other, asked side by side; the first error is raised."""
-        pool = ThreadPoolExecutor(len(questions), "kadmin-together")
-        try:
-            return [answer.result() for answer in [pool.submit(question) for question in questions]]
-        finally:
-            pool.shutdown(wait=False)
+        return asked_together(questions, len(questions))
 
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked now, sorted by id.
@@ -93,17 +88,15 @@ class WireKafka:
         """The throttles that hold back copies now, with the reason; see `ports.Kafka`."""
         return topics.throttling(self.wire, throttles)
 
-    def group_types(self) -> dict[str, str | None]:
-        """The groups that we may describe, with their types; each broker is asked for the groups it coordinates."""
+    def groups(self) -> list[str]:
+        """The groups that we may describe: each broker lists the groups it coordinates."""
         patience = min(PATIENCE, self.wire.timeout)  # a frozen broker must not hold up the others
-        answers = [
+        listed = [
             self.wire.ask(ListGroupsRequest, node=broker.id, doing="listing groups", timeout=patience)
             for broker in self.brokers()
             if not broker.is_fenced
         ]
-        groups = (group for answer in answers for group in answer.groups)
-        types = {group.group_id: (getattr(group, "group_type", None) or "").lower() or None for group in groups}
-        return dict(sorted(types.items()))
+        return sorted({group.group_id for answer in listed for group in answer.groups})
 
     def acls(self) -> Counter[str] | None:
         """The number of ACLs of each principal, `User:alice` say; None where the brokers have no authorizer."""

@@ -13,7 +13,6 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from hashlib import pbkdf2_hmac
 from itertools import islice
@@ -45,7 +44,7 @@ from ..secrets import Secret
 from . import error_codes, quota_response
 from .config_response import VERSION, ConfigEntries, Row
 from .ports import Component, ConfigOperation, CredentialChange, Whose
-from .wire import Wire, understood
+from .wire import Wire, asked_together, understood
 
 T = TypeVar("T")
 
@@ -154,11 +153,8 @@ class WireQuotas:
 
         Raises as `describe` does.
         """
-        pool = ThreadPoolExecutor(_TOGETHER, "kadmin-quotas")
-        try:
-            return [*pool.map(lambda one: self.describe(one[0], strict=one[1]), filters)]
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        questions = [partial(self.describe, components, strict=strict) for components, strict in filters]
+        return asked_together(questions, _TOGETHER)
 
     def alter(
         self, wishes: Mapping[Entity, Mapping[str, float | None]], *, validate_only: bool = False

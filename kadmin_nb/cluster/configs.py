@@ -110,8 +110,7 @@ class Configs:
     def why(self, *, topic: object = None, broker: object = None) -> BrakesAnswer:
         """BRAKES: the limits that slow a topic or a broker now, each with its culprit and what lifts it.
 
-        For a topic: replicas that are throttled, limits of tiered storage. For a broker: rates of replication, bounds
-        of connections, limits of tiered storage, a custom callback.
+        For a topic: replicas that are throttled. For a broker: rates of replication, a custom callback.
 
         Raises
         ------
@@ -160,7 +159,7 @@ class Configs:
         """
         if word not in WORDS:
             raise UsageError(f"unknown config resource {word}", hint=f"It is one of {', '.join(WORDS)}.")
-        others = self._kafka.group_types() if word == "group" else ()
+        others = self._kafka.groups() if word == "group" else ()
         return sorted({*self._all(word), *others})
 
     def near_miss(self, answer: Answer) -> str | None:

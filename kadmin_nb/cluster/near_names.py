@@ -92,7 +92,7 @@ LISTERS: dict[str, Lister] = {
     "topic": LiveKafka.topics,
     "broker": _brokers,
     "broker-logger": _brokers,
-    "group": LiveKafka.group_types,
+    "group": LiveKafka.groups,
     "client-metrics": lambda kafka: (r.name for r in kafka.configs.resources(["CLIENT_METRICS"])),
 }
 """The listing of the names behind each word."""

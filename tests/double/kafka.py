@@ -109,8 +109,8 @@ class FakeKafka:
         """They are known everywhere at once."""
         self.cluster.topics |= set(wanted)
 
-    def group_types(self) -> dict[str, str | None]:
-        return dict(self.cluster.group_types)
+    def groups(self) -> list[str]:
+        return list(self.cluster.groups)
 
     def throttling(self, throttles: Collection[Target]) -> dict[Target, str]:
         return dict.fromkeys(throttles, self.cluster.copying) if self.cluster.copying else {}

@@ -85,7 +85,7 @@ class Cluster:
         self.head = Image()
         self.topics: set[str] = set()
         self.partitions: Sequence[Partition] | None = ()
-        self.group_types: dict[str, str | None] = {}
+        self.groups: list[str] = []
         self.copying: str | None = None
         self.recreated: Counter[str] = Counter()
         self.answers: dict[object, object] = {}

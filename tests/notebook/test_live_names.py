@@ -179,7 +179,7 @@ def test_groups_of_a_real_cluster_are_listed(kafka, cluster, unique) -> None:
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": group})
     try:
         eventually(lambda: _has_committed(consumer, TopicPartition(topic, 0, 0)), True)
-        assert group in cluster.port.group_types()
+        assert group in cluster.port.groups()
     finally:
         consumer.close()
 
