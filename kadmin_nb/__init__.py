@@ -95,8 +95,3 @@ def __dir__() -> list[str]:
 def load_ipython_extension(shell: Any) -> None:
     """Run by `%load_ext kadmin_nb`: registers the magics, contacts nothing, prints nothing."""
     importlib.import_module("kadmin_magics").load(shell)
-
-
-def unload_ipython_extension(shell: Any) -> None:
-    """Run by `%unload_ext kadmin_nb`."""
-    importlib.import_module("kadmin_magics").unload(shell)

@@ -8,10 +8,8 @@ as they did.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from IPython.core.formatters import BaseFormatter
 from IPython.core.interactiveshell import InteractiveShell
 
 from kadmin_nb.errors import KadminError, printable_lines
@@ -26,33 +24,17 @@ _STAGING = ("kadmin_nb.cluster.why", "WhyAnswer")
 _OURS = "kadmin.cluster_id"
 
 
-class Frames:
-    """The formatters of a shell, in and out again."""
-
-    def __init__(self, shell: InteractiveShell) -> None:
-        formatter: Any = shell.display_formatter
-        formatters, self._widgets = formatter.formatters, formatter.ipython_display_formatter
-        self._with: list[tuple[BaseFormatter, Callable[..., Any], Callable[..., Any]]] = [
-            (formatters["text/plain"], _print_plain, _print_plain),
-            (formatters["text/html"], _html, lambda frame: frame._repr_html_()),
-        ]
-
-    def register(self) -> None:
-        """Show frames our way where no other way is registered; pandas is not imported for it."""
-        for formatter, plain, answer in self._with:
-            formatter.for_type_by_name(*_ANSWERS, answer)  # type: ignore[no-untyped-call]
-            for home in _HOMES:
-                if formatter.for_type_by_name(home, "DataFrame") is None:  # type: ignore[no-untyped-call]
-                    formatter.for_type_by_name(home, "DataFrame", plain)  # type: ignore[no-untyped-call]
-        self._widgets.for_type_by_name(*_STAGING, _show_buttons)
-
-    def unregister(self) -> None:
-        """Frames show themselves again as they did before."""
-        registered: list[tuple[Any, ...]] = [*self._with, (self._widgets, _show_buttons)]
-        for formatter, *ours in registered:
-            for printers in (formatter.deferred_printers, formatter.type_printers):
-                for kind in [kind for kind, printer in printers.items() if printer in ours]:
-                    del printers[kind]
+def show_frames(shell: InteractiveShell) -> None:
+    """Show frames our way where no other way is registered; pandas is not imported for it."""
+    formatter: Any = shell.display_formatter
+    ways = {"text/plain": (_print_plain, _print_plain), "text/html": (_html, lambda frame: frame._repr_html_())}
+    for mime, (plain, answer) in ways.items():
+        of_mime = formatter.formatters[mime]
+        of_mime.for_type_by_name(*_ANSWERS, answer)
+        for home in _HOMES:
+            if of_mime.for_type_by_name(home, "DataFrame") is None:
+                of_mime.for_type_by_name(home, "DataFrame", plain)
+    formatter.ipython_display_formatter.for_type_by_name(*_STAGING, _show_buttons)
 
 
 def _show_buttons(value: Any) -> None:

@@ -22,7 +22,7 @@ from kadmin_nb.errors import Interrupted, KadminError, printable
 from kadmin_nb.model.grammar import split
 from kadmin_nb.plans.execution.progress import Advance
 
-from .frames import Frames
+from .frames import show_frames
 from .variables import CallersVariables, caller
 
 try:
@@ -42,36 +42,16 @@ if TYPE_CHECKING:
 class KAdmin(Magics):
     """Kafka quotas and configs in a notebook."""
 
-    def __init__(self, shell: InteractiveShell) -> None:
-        super().__init__(shell)
-        self._shell = shell
-        self._completion = Completion(lambda target: self.session.settings_of(target)) if HAS_COMPLETION else None
-        self._frames = Frames(shell)
+    shell: InteractiveShell
 
     def register(self) -> None:
         """Into the shell, with completion."""
-        self._shell.register_magics(self)
-        if self._completion is not None:
-            self._shell.Completer.custom_matchers.append(self._completion.matcher)
-        self._frames.register()
-        atexit.register(self._leave)
-
-    def unregister(self) -> None:
-        """Out of the shell again, without a trace; the current cluster is left, with a word on what is staged."""
-        manager = self._shell.magics_manager
-        for kind, names in self.magics.items():
-            for name in names:
-                manager.magics[kind].pop(name, None)
-        manager.registry.pop(type(self).__name__, None)
-        self._shell.configurables.remove(self)  # type: ignore[arg-type]
-        if self._completion is not None:
-            self._shell.Completer.custom_matchers.remove(self._completion.matcher)
-        self._frames.unregister()
-        atexit.unregister(self._leave)
-        connected = self.session.connected if self.session.owns else None
-        if connected is not None and (count := len(connected.stage)):
-            self.session.warn(f"{count} staged change{'s' * (count != 1)} on cluster {connected.id} dropped")
-        self._leave()
+        self.shell.register_magics(self)
+        if HAS_COMPLETION:
+            completion = Completion(lambda target: self.session.settings_of(target))
+            self.shell.Completer.custom_matchers.append(completion.matcher)
+        show_frames(self.shell)
+        atexit.register(self.leave)
 
     @no_var_expand
     @line_cell_magic
@@ -125,9 +105,9 @@ class KAdmin(Magics):
         from .notebook import entry_point
 
         words = split(line)
-        variables = CallersVariables(self._shell, caller())
+        variables = CallersVariables(self.shell, caller())
         typed = f"%{magic}" if cell is None else f"%%{magic}"
-        with Line(self._shell) as line_of_progress:
+        with Line(self.shell) as line_of_progress:
             self.session.progress, self.session.note = line_of_progress.progress, line_of_progress.note
             self.session.cell, self.session.variables, self.session.frames = cell, variables, variables.value
             result = None
@@ -150,7 +130,7 @@ class KAdmin(Magics):
         if file is not None:
             write_file(result.value, file)
         if out is not None:
-            self._shell.push({out: value})  # type: ignore[no-untyped-call]
+            self.shell.push({out: value})  # type: ignore[no-untyped-call]
         if result.error is not None:
             raise result.error
         if getattr(result.value, "_is_raised", False):
@@ -159,7 +139,8 @@ class KAdmin(Magics):
             _show_text(f"Hint: {printable(hint)}")
         return value if out is None and file is None else None
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Leave the current cluster."""
         if "session" in self.__dict__:
             self.session.close()
 

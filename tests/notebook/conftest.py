@@ -56,7 +56,9 @@ def notebook() -> Iterator[Notebook]:
     shell = InteractiveShell.instance(config=config)
     shell.run_line_magic("load_ext", "kadmin_nb")
     yield Notebook(shell)
-    shell.run_line_magic("unload_ext", "kadmin_nb")
+    ours = shell.magics_manager.registry["KAdmin"]
+    ours.leave()
+    atexit.unregister(ours.leave)
     atexit.unregister(shell.atexit_operations)  # each would collect all garbage when pytest ends
     InteractiveShell.clear_instance()
 

@@ -55,10 +55,7 @@ def test_reading_planning_and_applying_work_without_widgets(kafka, programs, uni
     )
     assert done.returncode == 0, done.stderr
     loaded, _used, applied, described, why, staged, edited = json.loads(done.stdout)
-    assert [one["text"] for one in loaded] == [
-        "kadmin_nb works here with plain tables and lines; it would have completion with IPython 8.6, and this is "
-        "7.34.0; editors and sorted tables with ipywidgets 8, and this is 7.7.5.\n"
-    ]
+    assert loaded == []
     for outputs, said in ((applied, "21 verified"), (described, users[20]), (why, "1 MB/s"), (staged, "1 staged")):
         assert "error" not in [one["output_type"] for one in outputs]
         assert said in outputs[-1]["data"]["text/plain"]

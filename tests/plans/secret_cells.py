@@ -19,6 +19,8 @@ def cells(bootstrap: str, secret: str) -> Iterator[Callable[[str], ExecutionResu
     shell.user_ns["s"] = secret
     shell.run_cell(f"%kadmin use {bootstrap}")
     yield lambda text: shell.run_cell(text, store_history=False)
-    shell.run_line_magic("unload_ext", "kadmin_nb")
+    ours = shell.magics_manager.registry["KAdmin"]
+    ours.leave()
+    atexit.unregister(ours.leave)
     atexit.unregister(shell.atexit_operations)
     InteractiveShell.clear_instance()
