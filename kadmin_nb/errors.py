@@ -79,23 +79,17 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def between_words(text: str, width: int, indent: str = "") -> list[str]:
-    """The lines of a text in lines of that width, each going on below itself with this indent more than its own.
-
-    What has no blank in it, such as a path, stays whole.
-    """
-    return [part for line in text.split("\n") for part in _parts(line, width, indent)]
+def between_words(text: str, width: int) -> list[str]:
+    """The lines of a text in lines of that width; what has no blank in it, such as a path, stays whole."""
+    return [part for line in text.split("\n") for part in _parts(line, width)]
 
 
-def _parts(line: str, width: int, indent: str) -> list[str]:
+def _parts(line: str, width: int) -> list[str]:
     if len(line) <= width:
         return [line]
     words = line.lstrip(" ")
     own = " " * min(len(line) - len(words), width // 2)  # textwrap drops an indent before a long word
-    later = own + indent if indent else ""
-    return textwrap.wrap(
-        words, width, initial_indent=own, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
-    )
+    return textwrap.wrap(words, width, initial_indent=own, break_on_hyphens=False, break_long_words=False)
 
 
 def _message(text: str) -> str:

@@ -170,7 +170,7 @@ class ObservationAnswer(Answer):
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The lines that restore levels, and where the requests are."""
         below = [*self.lines.splitlines(), *self.warnings, *(f"request log: {log}" for log in self.logs)]
-        return [Listing(below, len(below), "lines", types=True)] if below else []
+        return [Listing(below)] if below else []
 
 
 def _not_known() -> NotKnowable:

@@ -68,7 +68,7 @@ class PermissionsAnswer(Answer):
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         if lines := list(dict.fromkeys(self._table["grant"].drop_null().to_pylist())):
             yield "Someone who may alter ACLs can grant the missing rights with:"
-            yield Listing(lines, len(lines), "lines", types=True)
+            yield Listing(lines)
 
     def _failing(self) -> pa.Array:
         return pc.invert(pc.fill_null(self._table["allowed"], False))

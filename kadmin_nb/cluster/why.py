@@ -439,7 +439,7 @@ def _typed_lift(number: int, lift: Lift, syntax: Syntax) -> Listing:
 def _typed(line: str, number: int, edit: Edit, syntax: Syntax) -> Listing:
     """A line to type, and the change that it makes."""
     text = syntax(Verb(line, f"cluster.stage.add([answer.edit({number})])  # {line}"))
-    return Listing([printable(f"  {text}")], 1, "lines", types=True, edit=edit)
+    return Listing([printable(f"  {text}")], edit)
 
 
 def _pair(effective: Effective) -> tuple[str, str]:

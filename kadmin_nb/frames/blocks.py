@@ -22,10 +22,10 @@ class Page:
     """A bound on what is shown; None is not a bound.
 
     `rows` are those of a table, `width` is the width of a line, `longest` the length of a cell. `rest` says where all
-    of it is, `lazy_rest` the same of a frame that was not read whole, `rest_of_lines` of a list of lines, where that is
-    no attribute of the value. `syntax` spells what could be typed next; where it is None, the value knows who looks.
-    `has_errors_apart` is a page beside which errors are shown, as a terminal's; `has_colour` one whose text may be in
-    colours of a terminal, which never carry a meaning alone; `is_ascii` one that has words in place of signs.
+    of it is, `lazy_rest` the same of a frame that was not read whole. `syntax` spells what could be typed next; where
+    it is None, the value knows who looks. `has_errors_apart` is a page beside which errors are shown, as a terminal's;
+    `has_colour` one whose text may be in colours of a terminal, which never carry a meaning alone; `is_ascii` one that
+    has words in place of signs.
     """
 
     rows: int | None = None
@@ -33,7 +33,6 @@ class Page:
     longest: int | None = None
     rest: str = ""
     lazy_rest: str = ""
-    rest_of_lines: str = ""
     syntax: Syntax | None = None
     has_errors_apart: bool = False
     has_colour: bool = False
@@ -59,7 +58,6 @@ def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False, asc
         width,
         rest=rest,
         lazy_rest=rest,
-        rest_of_lines="a pipe",
         syntax=terminal,
         has_errors_apart=True,
         has_colour=colour,
@@ -102,17 +100,9 @@ class Head:
 
 @dataclass(frozen=True)
 class Listing:
-    """Lines of text. A page with a bound shows the first `shown`, and the number of the other `things`.
-
-    `attribute` of the value has the rest in Python. Lines that somebody `types` are never broken; where one makes an
-    `edit`, a button may do so, too.
-    """
+    """Lines to type, which are never broken; where one makes an `edit`, a button may do so, too."""
 
     lines: Sequence[str]
-    shown: int
-    things: str
-    attribute: str = ".to_pandas()"
-    types: bool = False
     edit: Edit | None = None
 
 

@@ -58,7 +58,6 @@ from .render import (
     nothing,
     rows_of,
     shortened,
-    text_of_blocks,
 )
 from .views import view_of
 
@@ -109,8 +108,8 @@ def _html(block: Block, page: Page, title: str) -> str:
         shown = "".join(_html(one, page, title) for one in block.blocks)
         return f"<details><summary>{html.escape(block.title)}</summary>\n{shown}</details>\n"
     if isinstance(block, Listing):
-        kind = ' class="kadmin-typed"' if block.types else ""
-        return f"<pre{kind}>{html.escape(text_of_blocks(block, page=page))}</pre>\n"
+        typed = html.escape("\n".join(block.lines))
+        return f"<pre>{typed}</pre>\n"
     table = rows_of(block)
     if not table.num_rows:
         return _paragraph(nothing(table, title))

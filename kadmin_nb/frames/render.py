@@ -301,7 +301,7 @@ def lines(blocks: Iterable[Block], page: Page) -> Iterator[str]:
             title = block if isinstance(block, Title) else title
             yield from _titled(block, page) if isinstance(block, Title) else _remarks(block, page)
         elif isinstance(block, Listing):
-            yield from _listed(block, page)
+            yield from block.lines
         elif isinstance(block, Folded):
             is_shut = page.rows is not None
             opened = [f"{block.title}:", *block.blocks] if block.how else block.blocks
@@ -348,17 +348,8 @@ def _dim(text: str, page: Page) -> Iterator[str]:
     return (inked(line, DIM if page.has_colour else "") for line in _sentences(text, page))
 
 
-def _sentences(text: str, page: Page, indent: str = "") -> Iterable[str]:
-    return [text] if page.width is None else between_words(text, page.width, indent)
-
-
-def _listed(listing: Listing, page: Page) -> Iterator[str]:
-    """The lines that a page has room for."""
-    shown = len(listing.lines) if page.rows is None else listing.shown
-    for line in listing.lines[:shown]:
-        yield from [line] if listing.types else _sentences(line, page, indent=" " * 4)
-    if left := len(listing.lines[shown:]):
-        yield f"… and {left:,} more {listing.things}; {page.rest_of_lines or listing.attribute} has all of it"
+def _sentences(text: str, page: Page) -> Iterable[str]:
+    return [text] if page.width is None else between_words(text, page.width)
 
 
 def _tabled(block: pa.Table | Head, page: Page, title: str) -> Iterator[str]:

@@ -62,8 +62,7 @@ class Run(Display):
         from ..frames.blocks import Listing
 
         yield from self.result._footer(page)
-        paths = [str(path) for path in (self.document, self.record, self.html) if path]
-        yield Listing(paths, len(paths), "files", types=True)
+        yield Listing([str(path) for path in (self.document, self.record, self.html) if path])
 
 
 def run(
