@@ -100,36 +100,26 @@ def connected(host: str, port: int, timeout: float) -> socket.socket:
         ) from None
 
 
-def tls_session(settings: Settings, host: str, port: int, timeout: float) -> str:
-    """The protocol and the cipher of a session with a port whose certificate we trust.
+def tls_session(settings: Settings, host: str, port: int, timeout: float) -> None:
+    """See that the port speaks TLS, with a certificate that we trust.
 
     Raises
     ------
     ConnectionFailed, TimedOut
         Its certificate is not trusted, or the handshake fails.
     """
-    with _handshake(connections.tls(settings), host, port, timeout) as secured:
-        cipher = secured.cipher()
-        return f"{secured.version()}, {cipher[0] if cipher else 'no cipher'}"
-
-
-def _handshake(context: ssl.SSLContext, host: str, port: int, timeout: float) -> ssl.SSLSocket:
-    plain = connected(host, port, timeout)
-    try:
-        return context.wrap_socket(plain, server_hostname=host)
-    except TimeoutError:
-        failure: KadminError = TimedOut(f"no TLS handshake within {timeout:g} s", hint=_PROTOCOL)
-    except ssl.SSLCertVerificationError as error:
-        failure = ConnectionFailed(
-            f"the certificate is refused: {error.verify_message.rstrip('.')}",
-            code="SSL_HANDSHAKE_FAILED",
-            hint=_NOT_TRUSTED,
-        )
-    except OSError as error:
-        reason = getattr(error, "reason", None) or error.strerror or "the connection was closed"
-        failure = ConnectionFailed(f"the TLS handshake failed: {reason}", code="SSL_HANDSHAKE_FAILED", hint=_PROTOCOL)
-    plain.close()
-    raise failure from None
+    with connected(host, port, timeout) as plain:
+        try:
+            connections.tls(settings).wrap_socket(plain, server_hostname=host).close()
+        except TimeoutError:
+            raise TimedOut(f"no TLS handshake within {timeout:g} s", hint=_PROTOCOL) from None
+        except ssl.SSLCertVerificationError as error:
+            reason = f"the certificate is refused: {error.verify_message.rstrip('.')}"
+            raise ConnectionFailed(reason, code="SSL_HANDSHAKE_FAILED", hint=_NOT_TRUSTED) from None
+        except OSError as error:
+            why = getattr(error, "reason", None) or error.strerror or "the connection was closed"
+            text = f"the TLS handshake failed: {why}"
+            raise ConnectionFailed(text, code="SSL_HANDSHAKE_FAILED", hint=_PROTOCOL) from None
 
 
 _PROTOCOL = "Check that this port speaks TLS: security.protocol is SSL or SASL_SSL only for a listener of that kind."
@@ -147,7 +137,8 @@ def cause(settings: Settings, failures: Mapping[tuple[str, int], BaseException],
     """
     addresses = settings.bootstrap.split(",")
     tasks = [partial(_cause, settings, address, failures.get(split_address(address)), timeout) for address in addresses]
-    found = [one for one in side_by_side(tasks, timeout + 1.0) if one]
+    answers = zip(addresses, side_by_side(tasks, timeout + 1.0), strict=True)
+    found = [why or TimedOut(f"no answer from {address} within {timeout:g} s") for address, why in answers]
     found.sort(key=lambda why: (AuthenticationFailed, ConnectionFailed, TimedOut).index(type(why)))
     return found[0].reworded("; ".join(map(str, found)))
 

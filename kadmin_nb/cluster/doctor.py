@@ -15,7 +15,6 @@ from functools import partial
 from importlib import metadata
 
 from ..admin import contact
-from ..admin.bearer_tokens import tokens_of
 from ..admin.ports import Broker, serving
 from ..client_configs.kafka import LiveKafka
 from ..errors import AuthenticationFailed, KadminError, NotAuthorized
@@ -24,7 +23,7 @@ from ..frames.answer import Findings
 from ..frames.views import counted_nouns
 from ..hints import Option, terminal
 from ..model.connection_settings import Settings
-from ..model.figures import milliseconds, utc
+from ..model.figures import milliseconds
 from ..model.findings import ABSENT, FAILED, OK, SKIPPED, UNKNOWN, WARNING, Finding
 from ..model.quota_keys import CALLBACK
 from ..version import VERSION
@@ -99,21 +98,14 @@ def _in_order(checks: Iterable[Finding]) -> list[Finding]:
     return [*ordered[: len(ordered) - len(absent)], *[Finding("optional", ABSENT, words)] * bool(absent)]
 
 
-def _attempt(check: str, subject: str | None, look: Callable[[], str]) -> Finding:
-    """The check that `look` makes: it gives what was seen, or raises."""
-    try:
-        return Finding(check, OK, look(), subject)
-    except KadminError as error:
-        return _failed_check(check, subject, error)
-
-
 def _failed_check(check: str, subject: str | None, error: KadminError) -> Finding:
     error.syntax = terminal
     return Finding(check, FAILED, str(error), subject, fix=error.hint)
 
 
 def _skipped(because: str, *checks: str) -> Finding:
-    return Finding("not tried", SKIPPED, f"{', '.join(checks)}: {because}")
+    untried = [*checks, "brokers", "version", "quotas", "clock", "rights"]
+    return Finding("not tried", SKIPPED, f"{', '.join(untried)}: {because}")
 
 
 def _connection(settings_of: Callable[[], Settings], longest: float | None) -> Iterator[Finding]:
@@ -121,83 +113,16 @@ def _connection(settings_of: Callable[[], Settings], longest: float | None) -> I
         settings = settings_of()
     except KadminError as error:
         yield _failed_check("settings", None, error)
-        yield _skipped("there are no settings", "connection", *_AFTER_LOGIN)
+        yield _skipped("there are no settings", "connection")
         return
-    timeout = longest or settings.timeout or STEP_TIMEOUT
     yield _settings_check(settings)
-    addresses = settings.bootstrap.split(",")
-    tasks = [partial(_address_checks, address, settings, timeout) for address in addresses]
-    answers = zip(addresses, contact.side_by_side(tasks, _STEPS * timeout), strict=True)
-    made = [one for address, found in answers for one in found or [_unanswered("port", address, timeout)]]
-    yield from (check for check in made if check.severity != OK)
-    if any(check.code == _LAST_STEP[settings.uses_tls] and check.severity in (OK, WARNING) for check in made):
-        yield from _cluster_checks(settings, timeout)
-    else:
-        yield _skipped("no address can be reached", "login", *_AFTER_LOGIN)
-
-
-_AFTER_LOGIN = ("brokers", "version", "quotas", "clock", "rights")
-"""The checks that need a login."""
-
-_LAST_STEP = {True: "TLS", False: "port"}
-"""The last step of an address, with TLS and without."""
-
-
-def _settings_check(settings: Settings) -> Finding:
-    ignored = f"; without effect here: {', '.join(settings.ignored)}" if settings.ignored else ""
-    return Finding("settings", OK, f"{settings.security_protocol} to {settings.bootstrap} ({settings.source}){ignored}")
-
-
-_STEPS = 6
-"""More than the bounded steps of one address: each of them is over by then."""
-
-
-def _address_checks(address: str, settings: Settings, timeout: float) -> list[Finding]:
-    """The steps of one address, in their order, until one fails."""
-    host, port = contact.split_address(address)
-    steps: dict[str, Callable[[], Finding]] = {
-        "name": lambda: _attempt("name", address, lambda: ", ".join(contact.ip_addresses(host, port, timeout))),
-        "port": lambda: _attempt("port", address, lambda: _opened(host, port, timeout)),
-    }
-    if settings.uses_tls:
-        steps["TLS"] = lambda: _session(address, settings, timeout)
-    checks: list[Finding] = []
-    for step in steps.values():
-        checks.append(step())
-        if checks[-1].severity == FAILED:
-            break
-    return checks
-
-
-def _opened(host: str, port: int, timeout: float) -> str:
-    started = time.monotonic()
-    contact.connected(host, port, timeout).close()
-    return f"open after {milliseconds((time.monotonic() - started) * 1000)}"
-
-
-def _session(address: str, settings: Settings, timeout: float) -> Finding:
-    host, port = contact.split_address(address)
-    check = _attempt("TLS", address, lambda: contact.tls_session(settings, host, port, timeout))
-    if check.severity != OK or settings.check_hostname:
-        return check
-    fix = "Remove ssl.endpoint.identification.algorithm from the settings."
-    return replace(check, severity=WARNING, message=f"{check.message}; the name of the host is not checked", fix=fix)
-
-
-def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
-    """The checks that need a broker that speaks with us, and first the token that it is to take."""
-    if login := settings.token_login:
-        token = _attempt("token", str(login.source), lambda: f"until {utc(tokens_of(login).token(timeout).expires)}")
-        yield token
-        if token.severity == FAILED:
-            yield _skipped("the check of token failed", "login", *_AFTER_LOGIN)
-            return
+    timeout = longest or settings.timeout or STEP_TIMEOUT
     try:
         kafka = LiveKafka(replace(settings, timeout=timeout))
     except KadminError as error:
-        step = "login" if isinstance(error, AuthenticationFailed) else "Kafka"
-        yield _failed_check(step, settings.bootstrap, error)
-        yield _skipped(f"the check of {step} failed", *_AFTER_LOGIN)
+        step = "login" if isinstance(error, AuthenticationFailed) else "connection"
+        yield _failed_check(step, None, error)
+        yield _skipped(f"the check of {step} failed")
         return
     with closing(kafka):
         yield from _all_of("brokers", _broker_checks(kafka, settings, timeout))
@@ -207,6 +132,11 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
         yield _clock_check(kafka, timeout)
         yield from _all_of("rights", _rights_checks(kafka, settings))
         yield from _all_of("observation", _observation_check(kafka))
+
+
+def _settings_check(settings: Settings) -> Finding:
+    ignored = f"; without effect here: {', '.join(settings.ignored)}" if settings.ignored else ""
+    return Finding("settings", OK, f"{settings.security_protocol} to {settings.bootstrap} ({settings.source}){ignored}")
 
 
 def _all_of(check: str, checks: Iterable[Finding]) -> Iterator[Finding]:
@@ -265,36 +195,30 @@ def _clock_check(kafka: LiveKafka, timeout: float) -> Finding:
 _TELLS_TIME = "KRaft brokers tell it to those with DESCRIBE on the cluster"
 
 
-def _login_words(settings: Settings) -> str:
-    if settings.token_login:
-        return f"{settings.mechanism} with a token of {settings.token_login.source}"
-    if settings.kerberos_service:
-        return f"{settings.mechanism} with a ticket for {settings.kerberos_service}"
-    if settings.uses_sasl:
-        return f"{settings.mechanism} as {settings.username}"
-    return "by our certificate" if settings.pem.certificate_file else "no login"
-
-
 def _broker_checks(kafka: LiveKafka, settings: Settings, timeout: float) -> Iterator[Finding]:
     """The connection, and each registered broker that does not answer at the address that it advertises."""
     brokers = kafka.brokers()
     tasks = [partial(_broker_check, kafka, broker, timeout) for broker in brokers]
     answers = zip(brokers, contact.side_by_side(tasks, _STEPS * timeout), strict=True)
-    checks = [check or _unanswered("broker", _named(broker), timeout) for broker, check in answers]
+    checks = [check or _unanswered(_named(broker), timeout) for broker, check in answers]
     wrong = [check for check in checks if check.severity != OK]
     yield from wrong
-    how = f"{settings.security_protocol}, {_login_words(settings)}"
+    how = ", ".join(filter(None, (settings.security_protocol, settings.mechanism, settings.principal)))
     yield Finding("connection", OK, f"{len(checks) - len(wrong)} of {len(checks)} brokers answer; {how}")
+
+
+_STEPS = 4
+"""More than the bounded steps of a broker's check: each of them is over by then."""
 
 
 def _named(broker: Broker) -> str:
     return f"{broker.id} at {broker.host}:{broker.port}"
 
 
-def _unanswered(check: str, subject: str, timeout: float) -> Finding:
-    """The check of an address whose steps were not over in their time, all together."""
+def _unanswered(subject: str, timeout: float) -> Finding:
+    """The check of a broker whose steps were not over in their time, all together."""
     fix = "Check again when this machine has less to do, or with a longer time limit."
-    return Finding(check, FAILED, f"not finished within {_STEPS * timeout:g} s", subject, fix=fix)
+    return Finding("broker", FAILED, f"not finished within {_STEPS * timeout:g} s", subject, fix=fix)
 
 
 def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
@@ -302,16 +226,15 @@ def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
     if broker.is_fenced:
         fix = f"Start broker {broker.id} again, or unregister it (kafka-cluster.sh unregister --id {broker.id})."
         return Finding("broker", WARNING, "registered, and fenced: it is down or starting", subject, fix=fix)
-
-    def answered() -> str:
+    try:
         contact.ip_addresses(broker.host, broker.port, timeout)
         contact.connected(broker.host, broker.port, timeout).close()
         kafka.reach(broker, timeout)
-        return "answers"
-
-    check = _attempt("broker", subject, answered)
-    advice = f"advertised.listeners of broker {broker.id} must name an address that this machine can reach."
-    return replace(check, fix=f"{check.fix} {advice}" if check.fix else advice) if check.severity == FAILED else check
+    except KadminError as error:
+        check = _failed_check("broker", subject, error)
+        advice = f"advertised.listeners of broker {broker.id} must name an address that this machine can reach."
+        return replace(check, fix=f"{check.fix} {advice}" if check.fix else advice)
+    return Finding("broker", OK, "answers", subject)
 
 
 def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:

@@ -55,6 +55,19 @@ def silent_port():
         yield listening.getsockname()[1]
 
 
+class Registered:
+    """A cluster that registers these brokers, and asks none of them."""
+
+    def __init__(self, *brokers):
+        self._brokers = brokers
+
+    def brokers(self):
+        return self._brokers
+
+    def reach(self, broker, timeout):
+        pass
+
+
 @pytest.mark.broker
 def test_all_steps_of_a_connection_that_works(kafka):
     """I wanted to see that it works, and where it goes."""
@@ -81,17 +94,15 @@ def test_the_verb_ends_with_the_state(kafka, closed_port, capsys):
 def test_a_closed_port(closed_port):
     """Connection refused, and nobody said what else was tried."""
     answer = kn.doctor(f"127.0.0.1:{closed_port}")
-    assert failure(answer)["check"] == "port"
+    assert failure(answer)["check"] == "connection"
     assert "listeners" in failure(answer)["fix"]
-    assert notes_of(answer, "not tried") == [
-        "login, brokers, version, quotas, clock, rights: no address can be reached"
-    ]
+    assert notes_of(answer, "not tried") == ["brokers, version, quotas, clock, rights: the check of connection failed"]
 
 
 def test_a_name_that_nobody_knows():
     """A typo in the host name was a time-out."""
     answer = kn.doctor("nosuch.invalid:9092")
-    assert failure(answer)["check"] == "name"
+    assert failure(answer)["check"] == "connection"
     assert "spelling" in failure(answer)["fix"]
 
 
@@ -117,15 +128,14 @@ def test_a_silent_port_hangs_nothing(silent_port, protocol):
 
 
 def test_steps_that_do_not_end_are_a_failure(silent_port, monkeypatch):
-    """The machine was busy, and an address that nobody had reached was passed over: *no check failed*."""
+    """The machine was busy, and a broker that nobody had reached was passed over: *no check failed*."""
     blocked = threading.Event()
-    monkeypatch.setattr(steps, "_address_checks", lambda *_: blocked.wait(60) and [])
-    answer = kn.doctor(f"127.0.0.1:{silent_port}", timeout=0.05)
+    monkeypatch.setattr(steps, "_broker_check", lambda *_: blocked.wait(60))
+    brokers = Registered(Broker(1, "127.0.0.1", silent_port, None, False))
+    unanswered, connection = steps._broker_checks(brokers, settings_for("a:1"), 0.05)
     blocked.set()
-    assert "not finished within 0.3 s" in failure(answer)["note"]
-    assert notes_of(answer, "not tried") == [
-        "login, brokers, version, quotas, clock, rights: no address can be reached"
-    ]
+    assert (unanswered.severity, unanswered.message) == (FAILED, "not finished within 0.2 s")
+    assert connection.message == "0 of 1 brokers answer; PLAINTEXT"
 
 
 def test_settings_that_cannot_be_read(profiles, monkeypatch):
@@ -167,19 +177,6 @@ def test_missing_rights_have_their_names_and_the_lines_that_grant_them(secure_ka
     assert states_of(answer, "version", "connection") == [("connection", "ok"), ("version", "ok")]
 
 
-class Registered:
-    """A cluster that registers these brokers, and asks none of them."""
-
-    def __init__(self, *brokers):
-        self._brokers = brokers
-
-    def brokers(self):
-        return self._brokers
-
-    def reach(self, broker, timeout):
-        pass
-
-
 def test_each_broker_is_tried_at_the_address_that_it_advertises(closed_port, silent_port):
     """Bootstrap worked, and half of the brokers advertised a name of their own network."""
     brokers = Registered(
@@ -191,7 +188,7 @@ def test_each_broker_is_tried_at_the_address_that_it_advertises(closed_port, sil
     assert [failed.severity, fenced.severity, connection.severity] == ["failed", "warning", "ok"]
     assert "advertised.listeners of broker 2" in failed.fix
     assert "fenced" in fenced.message
-    assert connection.message == "1 of 3 brokers answer; PLAINTEXT, no login"
+    assert connection.message == "1 of 3 brokers answer; PLAINTEXT"
 
 
 class Clocked:
@@ -262,31 +259,22 @@ def tls_port():
 
 
 @pytest.mark.parametrize(
-    ("days", "host", "trusted", "states", "words"),
+    ("days", "host", "trusted", "words"),
     [
-        (60, "localhost", True, [], "closes the connection"),
-        (-1, "localhost", True, ["failed"], "certificate has expired"),
-        (60, "broker.internal", True, ["failed"], "Hostname mismatch"),
-        (60, "localhost", False, ["failed"], "Set ssl.truststore.location to a store"),
+        (60, "localhost", True, "closes the connection"),
+        (-1, "localhost", True, "certificate has expired"),
+        (60, "broker.internal", True, "Hostname mismatch"),
+        (60, "localhost", False, "Set ssl.truststore.location to a store"),
     ],
     ids=["good", "expired", "another host", "another authority"],
 )
-def test_a_certificate(tls_port, tmp_path, days, host, trusted, states, words):
+def test_a_certificate(tls_port, tmp_path, days, host, trusted, words):
     """ "SSL handshake failed" is all that I was told."""
     file = self_signed(tmp_path, days, host)
     store = {"ssl.truststore.type": "PEM", "ssl.truststore.location": file} if trusted else {}
     answer = kn.doctor(f"localhost:{tls_port(file)}", properties={"security.protocol": "SSL", **store}, timeout=2)
-    assert [state for _, state in states_of(answer, "TLS")] == states
+    assert states_of(answer, "connection") == [("connection", "failed")]
     assert words in str(answer.to_arrow().to_pylist())
-
-
-def test_a_check_of_the_host_name_that_is_off_is_a_warning(tls_port, tmp_path):
-    """Somebody had switched it off for a test, years ago."""
-    file = self_signed(tmp_path, 60, "broker.internal")
-    properties = {"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.location": file,
-                  "ssl.endpoint.identification.algorithm": ""}  # fmt: skip
-    answer = kn.doctor(f"localhost:{tls_port(file)}", properties=properties, timeout=2)
-    assert states_of(answer, "TLS") == [("TLS", "warning")]
 
 
 def test_keys_without_effect_are_named(client):

@@ -108,7 +108,8 @@ def test_a_token_server_that_gives_none(secure_kafka, monkeypatch, answer, kind,
     assert server.url in str(caught.value)
     assert caught.value.hint
     (failed,) = page.failed.to_arrow().to_pylist()
-    assert (failed["check"], words in failed["note"]) == ("token", True)
+    assert failed["check"] in ("login", "connection")
+    assert words in failed["note"]
     shown = [*caught.value.lines(), page.as_text(), page.as_html(), json.dumps(page.to_arrow().to_pylist())]
     assert not [text for text in shown if CANARY in text]
     assert "\n" not in str(caught.value)
