@@ -24,7 +24,6 @@ from .session import (
     Session,
     frame_in_arrow,
     frame_or_file,
-    in_one_line,
     read_frame,
     spark_for,
     usage_frame,
@@ -112,7 +111,7 @@ def resolve(
             f"{next(iter(whom)).replace('_', '-')}=… and --pairs both name clients", hint="Use one of them."
         )
     with spark_for(engine):
-        return in_one_line(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more))
+        return session.cluster.quotas.resolve(pairs=clients, engine=engine, **more)
 
 
 @quota.command()

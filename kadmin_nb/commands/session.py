@@ -311,17 +311,6 @@ def where_spark_is(is_spark: bool) -> AbstractContextManager[None]:
     return spark_for("spark") if is_spark else nullcontext()
 
 
-def in_one_line(answer: Any) -> Any:
-    """The answer; one that is lazy says in a line what Spark could not read, when it is looked at."""
-    from ..frames.lazy_answer import SparkAnswer
-
-    if isinstance(answer, SparkAnswer):
-        from ..usage import spark_lines
-
-        answer.around = spark_lines.in_one_line
-    return answer
-
-
 _MOST_BYTES = 1 << 16
 
 

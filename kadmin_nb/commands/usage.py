@@ -18,7 +18,6 @@ from .options import Finite, Length
 from .session import (
     FRAME_FILES,
     Session,
-    in_one_line,
     usage_frame,
     where_spark_is,
 )
@@ -216,8 +215,8 @@ def usage(session: Session, source: UsageSource, utilisation: bool, clients: boo
     used = source.read(session)
     with where_spark_is(used.is_on_spark):
         if utilisation:
-            return in_one_line(session.cluster.quotas.utilisation(used, assume_default=assume_default))
-        return in_one_line(used.clients() if clients else used.answer())
+            return session.cluster.quotas.utilisation(used, assume_default=assume_default)
+        return used.clients() if clients else used.answer()
 
 
 observing = click.option(

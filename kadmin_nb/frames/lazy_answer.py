@@ -5,8 +5,7 @@ An answer of Spark's stays there until somebody looks at it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +17,6 @@ from . import ARROW, SPARK, refuse_unknown, spark
 from .answer import Answer
 from .blocks import NOTEBOOK, ROWS, Page
 from .schemas import ENGINE, marked
-from .spark import errors_in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,32 +25,27 @@ if TYPE_CHECKING:
 
     from .blocks import Block
 
-Around = Callable[[], AbstractContextManager[None]]
-"""A context manager around each piece of Spark's work, such as `frames.spark.errors_in_one_line`."""
-
 
 class SparkAnswer(Answer):
     """A frame in Spark. It shows its first rows; `to_spark()` is all of it, and runs nothing.
 
-    Only `to_arrow()`, `to_pandas()` and `len()` read it whole, once. `around` is what its work is done in.
+    Only `to_arrow()`, `to_pandas()` and `len()` read it whole, once.
     """
 
     _is_frame = False
 
-    def __init__(
-        self, frame: pyspark.sql.DataFrame, marks: Mapping[str, str] | None = None, around: Around = errors_in_one_line
-    ) -> None:
-        self._frame, self.marks, self.around = frame, marks or {}, around
+    def __init__(self, frame: pyspark.sql.DataFrame, marks: Mapping[str, str] | None = None) -> None:
+        self._frame, self.marks = frame, marks or {}
 
     @cached_property
     def _table(self) -> pa.Table:
-        with self.around():
+        with spark.errors_in_one_line():
             return self._marked(self._frame.toArrow())
 
     @cached_property
     def _head(self) -> pa.Table:
         """The rows to show, and one more where there are more."""
-        with self.around():
+        with spark.errors_in_one_line():
             return self._marked(self._frame.limit(ROWS + 1).toArrow())
 
     def to_spark(self, spark: pyspark.sql.SparkSession | None = None) -> pyspark.sql.DataFrame:
@@ -85,14 +78,14 @@ class SparkAnswer(Answer):
 
     def head(self, rows: int = 5) -> Answer:
         """The first rows: they alone are read."""
-        return Answer(SparkAnswer(self._frame.limit(rows), self.marks, self.around).to_arrow())
+        return Answer(SparkAnswer(self._frame.limit(rows), self.marks).to_arrow())
 
     def _short_form(self) -> str:
         """Without a count: nobody asked Spark for one."""
         return f"rows in Spark: {', '.join(map(printable, self._frame.columns))}"
 
     def __len__(self) -> int:
-        with self.around():
+        with spark.errors_in_one_line():
             return self._frame.count() if "_table" not in self.__dict__ else super().__len__()
 
     def _marked(self, table: pa.Table) -> pa.Table:

@@ -252,7 +252,7 @@ def requests(
     Raises
     ------
     NotFound
-        No such path, no file below it, or no line in them.
+        No such path, no file below it, or no line in them. Of a path that Spark reads `Invalid`, in its own words.
     Invalid
         None of the lines is from Kafka's request log, no request in a sample can be read, or a compressed file ends
         before its time.

@@ -5,24 +5,21 @@ Workers of Python read the lines.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..errors import Invalid, KadminError, NotFound, UsageError
+from ..errors import NotFound, UsageError
 from ..fleets.workers import Batches, by_value
 from ..frames.relational import TEXT, of_kinds
 from ..frames.spark import errors_in_one_line, spark_schema
 from ..model.config_units import length_of_time
-from .log_files import LONGEST_LINE, TORN
+from .log_files import LONGEST_LINE
 from .log_lines import MARK
 from .request_rows import (
     ALL,
@@ -73,7 +70,7 @@ class SparkLines:
         Invalid
             A file cannot be read to its end.
         """
-        with in_one_line():
+        with errors_in_one_line():
             return [row.asDict() for row in frame.collect()]
 
     def look(self, source: str) -> None:
@@ -144,7 +141,7 @@ def _text_of(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """The lines of files, and of all below folders; those too long to be Kafka's are passed over by Hadoop's reader."""
     longest = {"mapreduce.input.linerecordreader.line.maxlength": str(LONGEST_LINE)}
     reader = spark.read.options(recursiveFileLookup="true", **longest)
-    with in_one_line():
+    with errors_in_one_line():
         return reader.text(list(dict.fromkeys(paths)))
 
 
@@ -156,53 +153,11 @@ def _files_of(text: DataFrame, paths: Sequence[str]) -> list[str]:
     NotFound
         There is none.
     """
-    with in_one_line():
+    with errors_in_one_line():
         files = list(text.inputFiles())
     if not files:
         raise NotFound(f"no file below {', '.join(paths)}")
     return files
-
-
-_READING = re.compile(r"FAILED_READ_FILE(\.FILE_NOT_EXIST)?[^\n]*?reading file ['\"`]?(\S+?)['\"`]?\.?(?:\s|$)")
-_NO_PATH = re.compile(r"PATH_NOT_FOUND[^\n]*?exist: (\S+?)\.?(?:\s|$)")
-
-
-@contextmanager
-def in_one_line() -> Iterator[None]:
-    """Around an action of Spark's that reads files: the file that cannot be read is named, and said once.
-
-    Raises
-    ------
-    NotFound
-        There is no such path.
-    Invalid
-        A file ends before its time, as a gzip that was cut short does.
-    Unsupported
-        A package is missing on the workers.
-    """
-    with errors_in_one_line():
-        try:
-            yield
-        except KadminError:
-            raise
-        except Exception as error:  # py4j's in classic mode, pyspark's over Connect
-            translated = _translated(str(error))
-            if translated is None:
-                raise
-            raise translated from None
-
-
-def _translated(text: str) -> KadminError | None:
-    if missing := _NO_PATH.search(text):
-        below_here = f"file:{Path.cwd()}/"  # what Spark makes of a relative path
-        return NotFound(f"no such path: {missing[1].removeprefix(below_here)}")
-    reading = _READING.search(text)
-    if reading and reading[1]:
-        return NotFound(f"Spark's workers do not see {reading[2]}", hint=_ELSEWHERE)
-    return Invalid(f"{reading[2]} cannot be read to its end", hint=TORN) if reading else None
-
-
-_ELSEWHERE = "Logs are on storage that all machines of this Spark see, under one path. Or was the file just removed?"
 
 
 # --- requests and usage that keep coming, in Structured Streaming: a window closes once the watermark is past it ---

@@ -26,7 +26,6 @@ from ..frames.spark import errors_in_one_line, new_table
 from ..resolution.input_columns import CLUSTER
 from .bucket_figures import DAY
 from .request_log import TALLY, Counts, Requests
-from .spark_lines import in_one_line
 from .usage_windows import USAGE_COLUMNS, client_columns, every_of, in_windows, length_of, usage_rows, window_totals
 
 INCOMING = "_incoming_"
@@ -121,7 +120,7 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
     """
     length = length_of(every)
     spark, windows = requests.frame.sparkSession, _windows(requests, length)
-    with writing(table):
+    with errors_in_one_line(f"{table} cannot be written"):
         make(spark, table, _of_clients(requests, windows, length), schemas.USAGE_TABLE)
         _refuse_other_length(requests, table, every)
         with _stored(windows, table) as read:
@@ -156,7 +155,7 @@ def store_utilisation(daily: DataFrame, table: str) -> None:
     spark, frame = daily.sparkSession, schemas.UTILISATION_DAILY
     check_tables(spark, table=table)
     rows = read_columns(daily, frame.names, "the rows of the utilisation of days")
-    with writing(table):
+    with errors_in_one_line(f"{table} cannot be written"):
         make(spark, table, rows, frame)
         _alone(table, lambda: rows.writeTo(table).overwritePartitions())
 
@@ -276,21 +275,6 @@ def beside(table: str, suffix: str) -> str:
     """
     *schema, name = _name_parts(table)
     return ".".join(map(_quoted, (*schema, f"{name}{suffix}")))
-
-
-@contextmanager
-def writing(table: str) -> Iterator[None]:
-    """Around what reads files and writes a table: what Spark cannot do is said in one line that names the table.
-
-    Raises
-    ------
-    Invalid
-        Spark cannot write it, or a file ends before its time.
-    NotFound
-        There is no such path.
-    """
-    with errors_in_one_line(f"{table} cannot be written"), in_one_line():
-        yield
 
 
 def make(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -> None:
