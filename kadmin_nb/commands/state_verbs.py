@@ -187,6 +187,7 @@ def export(
     {here} 'history:lake/kafka@2h ago'
     """
     from .. import state
+    from ..state.writer import left_out, unread_of
 
     if out and Path(out).suffix not in _FILES:
         raise UsageError(f"--out {out} is not a .yaml file")
@@ -195,11 +196,11 @@ def export(
     chosen = options.keys_of(kinds)
     snapshot = _snapshot_to_write(session, source, cluster_id, chosen)
     text = state.export(snapshot, kinds=chosen)
-    if left_out := state.left_out(snapshot, chosen):
-        session.warn(left_out)
+    if temporary := left_out(snapshot, chosen):
+        session.warn(temporary)
     if out is not None:
         files.write(Path(out), f"{text}\n")
-    if (unread := state.unread_of(snapshot, chosen)) is None:
+    if (unread := unread_of(snapshot, chosen)) is None:
         return Text(text) if out is None else None
     error = unread.reworded(f"{unread}; the rest is written")
     error.outcomes = Text(text) if out is None else None

@@ -4,21 +4,9 @@ two of these.
 
 from __future__ import annotations
 
-from .declaration import Declared, Difference, Entry
+from .declaration import Declared
 from .history import History, open_history
 from .reader import load, read
-from .writer import export, left_out, schema, unread_of
+from .writer import export, schema
 
-__all__ = [
-    "Declared",
-    "Difference",
-    "Entry",
-    "History",
-    "export",
-    "left_out",
-    "load",
-    "open_history",
-    "read",
-    "schema",
-    "unread_of",
-]
+__all__ = ["Declared", "History", "export", "load", "open_history", "read", "schema"]

@@ -39,7 +39,6 @@ from .intervals import (
     frame_of,
     is_late,
     moment_of,
-    not_yet_kept,
     rows_of_plans,
     state_at,
     taken_until_alone,
@@ -136,8 +135,7 @@ class History:
             authors = {row.plan_id: row.author for row in applied}
             rows = {kind: _snapshot_row(taken, kind, len(content), authors) for kind, content in contents.items()}
             stored = {kind: self._stored(kind, content, rows[kind]) for kind, content in contents.items()}
-            planned = self._place.rows(PLANNED, taken.cluster_id).to_pylist()
-            if left := not_yet_kept(rows_of_plans(applied, taken), planned):
+            if left := rows_of_plans(applied, taken):
                 self._place.add(PLANNED, schemas.table(schemas.PLANNED_CHANGES, left))
             told = [rows[kind] for kind, version in stored.items() if version is not None]
             known = before.filter(pc.equal(before["snapshot_id"], taken.id))["frame"].to_pylist()

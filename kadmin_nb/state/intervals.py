@@ -267,15 +267,6 @@ def rows_of_plans(applied: Collection[AppliedRow], taken: Snapshot) -> list[Row]
     ]
 
 
-def not_yet_kept(rows: Iterable[Row], kept: Iterable[Row]) -> list[Row]:
-    """The rows of PLANNED_CHANGES that a history does not have yet."""
-    known = {tuple(row[name] for name in _KEPT_ONCE) for row in kept}
-    return [row for row in rows if tuple(row[name] for name in _KEPT_ONCE) not in known]
-
-
-_KEPT_ONCE = ("plan_id", "frame", "resource_type", "resource_name", "key", "applied_from", "applied_until")
-
-
 def _row_of(change: Change, cluster_id: str) -> Row | None:
     kind = kind_of_scope(change.resource.scope)
     if kind is None or change.is_done or change.is_refused or (left := kind.text_after(change)) == SHOWN:

@@ -62,9 +62,6 @@ class SnapshotKind(ABC):
     compared: ClassVar[tuple[str, ...]] = ("value",)
     """The columns by which a row differs from another time or cluster."""
 
-    mark: ClassVar[str] = ""
-    """A column that no other kind has, if there is one."""
-
     is_declared: ClassVar[bool] = True
     """Whether declarative files have it."""
 
@@ -139,7 +136,6 @@ class _Quotas(SnapshotKind):
     resources, snapshot_frame = Entity, schemas.SNAPSHOT_QUOTAS
     history_frame = schemas.QUOTAS_HISTORY
     scopes = ("QUOTAS",)
-    mark = "level"
 
     def text(self, row: Row) -> str | None:
         return None if row["value"] is None else text_of(row["value"])
@@ -161,7 +157,6 @@ class _Configs(SnapshotKind):
     scopes = ("TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
     identity, order = ("resource_type", "key", "resource_name"), ("resource_type", "resource_name", "key")
     compared = ("value", "source", "is_default")
-    mark = "resource_type"
 
     def resource(self, row: Row) -> str:
         return str(Resource(row["resource_type"], row["resource_name"]))
@@ -209,7 +204,6 @@ class _ClientConfigs(SnapshotKind):
     resources, snapshot_frame = ClientEntity, schemas.SNAPSHOT_CLIENT_CONFIGS
     history_frame = schemas.CLIENT_CONFIGS_HISTORY
     scopes = (ClientEntity.scope,)
-    mark = "revision"
 
     def row(self, resource: ClientEntity, key: str, text: str) -> Row:
         return {
