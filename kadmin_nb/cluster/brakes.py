@@ -32,7 +32,8 @@ from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
 from ..model.resources import THROTTLES, Partition, Resource
 from ..resolution import kernel
-from ..resolution.rules import Effective, resolve_ip, stored_of
+from ..resolution.kernel import resolve_ip
+from ..resolution.rules import Effective
 from ..usage.arithmetic import throttle_conditions
 from ..usage.client_use import ClientUse, client_use
 from ..usage.engines import Usage
@@ -268,14 +269,13 @@ def addresses_of(kafka: LiveKafka, requests: Frame, client: tuple[str, str]) -> 
     begin, end = min(row["first"] for row in rows) + _AT_FIRST, max(row["last"] for row in rows)
     seconds = max((end - begin).total_seconds(), 1.0)
     new = Counter((remote.get(row["connection"]), row["broker"]) for row in rows if row["first"] > begin)
-    stored = stored_of(kafka.quotas.describe([Component("ip", SPECIFIED)]).to_pylist())
     found = []
-    for limit in (resolve_ip(stored, ip) for ip in sorted(own)):
-        if limit.value is not None:
-            entity = Entity.of({"ip": DEFAULT if limit.level == DEFAULT_IP else limit.ip})
-            counts = ((count, broker) for (ip, broker), count in new.items() if ip == limit.ip)
+    for limit in resolve_ip(kafka.quotas.describe([Component("ip", SPECIFIED)]), sorted(own)).to_pylist():
+        if limit["value"] is not None:
+            entity = Entity.of({"ip": DEFAULT if limit["level"] == DEFAULT_IP else limit["ip"]})
+            counts = ((count, broker) for (ip, broker), count in new.items() if ip == limit["ip"])
             opened, broker = max(counts, default=(0, 0))
-            found.append(Address(limit.ip, entity, limit.value, broker, opened / seconds))
+            found.append(Address(limit["ip"], entity, limit["value"], broker, opened / seconds))
     return found
 
 

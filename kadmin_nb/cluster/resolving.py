@@ -35,7 +35,7 @@ from ..model.quota_keys import CALLBACK, IP_KEYS, on_all_brokers, readable
 from ..resolution import kernel
 from ..resolution.input_columns import CLUSTER, check_clusters
 from ..resolution.kernel import resolve_ip
-from ..resolution.rules import Effective, explain, on_host_names, stored_of
+from ..resolution.rules import Effective, explain, is_host_name, stored_of
 from ..resolution.shadows import tree
 
 if TYPE_CHECKING:
@@ -226,11 +226,13 @@ def of_ips(kafka: LiveKafka, ip: object, user: object, pairs: object, assume_def
     ips = _names(kafka, "ip", ip)
     quotas = kafka.quotas.describe([Component("ip", SPECIFIED)])
     found = resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())}))
-    notes = _notes_on_hosts(found, on_host_names(stored_of(quotas.to_pylist())), assume_default)
+    of_addresses = (row for row in quotas.to_pylist() if (row["level"], row["key"]) == (IP, IP_KEYS[0]))
+    hosts = [row for row in of_addresses if is_host_name(row["ip"])]
+    notes = _notes_on_hosts(found, hosts, assume_default)
     return Answer(noted(stamped(found, kafka.id, mark), notes))
 
 
-def _notes_on_hosts(found: pa.Table, hosts: Mapping[Entity, float], assume_default: bool) -> list[str]:
+def _notes_on_hosts(found: pa.Table, hosts: Sequence[Row], assume_default: bool) -> list[str]:
     """The sentence on quotas on host names, of which any may be of any of these addresses.
 
     Raises
@@ -240,7 +242,7 @@ def _notes_on_hosts(found: pa.Table, hosts: Mapping[Entity, float], assume_defau
     """
     if not hosts:
         return []
-    named = ", ".join(f"{host} ({readable(IP_KEYS[0], limit)})" for host, limit in sorted(hosts.items(), key=str))
+    named = ", ".join(sorted(f"{row['entity']} ({readable(row['key'], row['value'])})" for row in hosts))
     said = f"there are quotas on host names, of which only brokers know the addresses: {named}"
     unsure = (row["ip"] for row in found.to_pylist() if row["level"] != IP)
     if not assume_default and (first := next(unsure, None)) is not None:

@@ -15,17 +15,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid, UsageError
+from ..errors import Invalid, NotKnowable, UsageError
 from ..frames import schemas
 from ..frames.given_frames import text_column
-from ..model.grammar import format_word
+from ..model.findings import Row
+from ..model.grammar import DEFAULT, format_word
 from ..model.levels import DEFAULT_IP, IP
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from . import input_columns, lookup
 from .input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL
 from .lookup import Tables
 from .quota_tables import StoredRows, tables_of
-from .rules import address, ambiguous
+from .rules import address
 
 __all__ = ["Index", "resolve", "resolve_general", "resolve_ip"]
 
@@ -212,9 +213,8 @@ def _word(dictionary: pa.Array, code: int, count: int) -> pa.Array:
 # --- the ip quota that binds new connections, for many addresses ---
 
 IPS = "the ips"
-Place = tuple[str | None, str]
-"""A cluster (None where there is one only) and a key."""
-Named = dict[tuple[Place, str], list[tuple[str, float]]]
+OfAddresses = dict[tuple[str | None, str | None], list[Row]]
+"""The ip quotas by cluster (None of the only one) and address (None of the default ip), one for each spelling."""
 
 
 def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
@@ -248,45 +248,33 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
         pa.table({"ip": pa.array(ips, pa.string())}) if isinstance(ips, list) else ips, ("ip",), IPS
     )
     input_columns.check_clusters(addresses.column_names, IPS, CLUSTER in stored.column_names)
-    by_address, default = _index_quotas(stored)
-    rows = [_bound(cluster, ip, key, by_address, default) for key in IP_KEYS for cluster, ip in _asked(addresses)]
+    input_columns.non_null_column(text_column(addresses, "ip", IPS), "ip", IPS)
+    by_address = _by_address(stored)
+    rows = [{**row, **_bound(row.get(CLUSTER), row["ip"], by_address)} for row in addresses.to_pylist()]
     schema = input_columns.led(schemas.EFFECTIVE_IP.schema, addresses.column_names)
     return schemas.marked(schemas.table(schema, rows), input_columns.stamp(stored))
 
 
-def _index_quotas(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
-    """Quotas by address, each with its spelling, and the default ip's."""
-    by_address: Named = defaultdict(list)
-    default: dict[Place, float] = {}
-    identities = set()
+def _by_address(stored: pa.Table) -> OfAddresses:
+    found: OfAddresses = defaultdict(list)
     for row in stored.to_pylist():
-        place = row.get(CLUSTER), row["key"]
-        if row["level"] not in (IP, DEFAULT_IP):
-            continue
-        if (place, row["level"], row["ip"]) in identities:
-            entity = format_word("ip", row["ip"]) if row["level"] == IP else "ip=<default>"
-            raise Invalid(f"{row['key']} of {entity} is twice in {QUOTAS_LABEL}")
-        identities.add((place, row["level"], row["ip"]))
-        if row["level"] == IP:
-            by_address[place, address(row["ip"])].append((row["ip"], row["value"]))
-        else:
-            default[place] = row["value"]
-    return by_address, default
+        if row["level"] in (IP, DEFAULT_IP) and row["key"] == IP_KEYS[0]:
+            same = found[row.get(CLUSTER), address(row["ip"]) if row["level"] == IP else None]
+            if any(other["ip"] == row["ip"] for other in same):
+                entity = format_word("ip", row["ip"] if row["level"] == IP else DEFAULT)
+                raise Invalid(f"{row['key']} of {entity} is twice in {QUOTAS_LABEL}")
+            same.append(row)
+    return found
 
 
-def _asked(table: pa.Table) -> Iterable[tuple[str | None, str]]:
-    ips = input_columns.non_null_column(text_column(table, "ip", IPS), "ip", IPS).to_pylist()
-    has = CLUSTER in table.column_names
-    clusters = text_column(table, CLUSTER, IPS).to_pylist() if has else [None] * len(ips)
-    return list(zip(clusters, ips, strict=True))
-
-
-def _bound(cluster: str | None, ip: str, key: str, by_address: Named, default: dict[Place, float]) -> dict[str, object]:
-    """One row of the answer."""
-    place = (cluster, key)
-    spellings = by_address.get((place, address(ip)), [])
-    if len(spellings) > 1:
-        raise ambiguous(ip, (format_word("ip", spelling) for spelling, _ in spellings))
-    value = spellings[0][1] if spellings else default.get(place)
-    level = IP if spellings else None if value is None else DEFAULT_IP
-    return {CLUSTER: cluster, "ip": ip, "key": key, "value": value, "level": level}
+def _bound(cluster: str | None, ip: str, by_address: OfAddresses) -> Row:
+    """The key, the value and the level of one row of the answer."""
+    own, default = (by_address.get((cluster, name), []) for name in (address(ip), None))
+    if len(own) > 1:
+        entities = " and ".join(sorted(format_word("ip", row["ip"]) for row in own))
+        raise NotKnowable(
+            f"{entities} are one address ({address(ip)}): brokers use whichever was written last",
+            hint="Remove one of them.",
+        )
+    first = next(iter((*own, *default)), {"value": None, "level": None})
+    return {"key": IP_KEYS[0], "value": first["value"], "level": first["level"]}

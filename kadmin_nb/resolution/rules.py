@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import quote_plus
 
-from ..errors import NotKnowable, printable
+from ..errors import printable
 from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import DEFAULT, quote
 from ..model.levels import DEFAULT_IP, IP, LEVELS, LEVELS_BY_NAME, SHARED, SHARERS, Level
-from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, readable
+from ..model.quota_keys import USER_CLIENT_KEYS, readable
 
 Name = str | None
 """The name of a client as the rules read it: "" is a client without that name, None each that no quota names."""
@@ -92,22 +92,6 @@ class Effective:
 
 def _shown(name: Name) -> str:
     return "without a quota of its own" if name is None else quote(name) if name else "(empty)"
-
-
-@dataclass(frozen=True, slots=True)
-class EffectiveIp:
-    """The effective quota of new connections from one address, per broker; None means unlimited."""
-
-    ip: str
-    key: str
-    value: float | None = None
-    level: str | None = None
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return printable(f"{self.key} is unlimited for {self.ip}")
-        whose = "its own quota" if self.level == IP else "the default ip quota; each address has its own"
-        return printable(f"{self.key} = {readable(self.key, self.value)} for {self.ip}, set by {whose}")
 
 
 def entity_at(level: Level, user: str, client_id: str) -> Entity:
@@ -208,57 +192,22 @@ def entity_of(row: Mapping[str, object]) -> Entity | None:
     return Entity.of({"ip": DEFAULT}) if row["level"] == DEFAULT_IP else None
 
 
-def resolve_ip(stored: Stored, ip: str, key: str = IP_KEYS[0]) -> EffectiveIp:
-    """The effective quota of this address: its own quota, else the default ip's, else nothing.
-
-    Addresses are compared as addresses (`::1` is `0:0:0:0:0:0:0:1`). A quota stored on a host name is
-    looked up by the brokers, not by us: it is found under that very name only.
-
-    Raises
-    ------
-    NotKnowable
-        Two quotas are stored on spellings of this one address; Kafka keeps whichever came last.
-    """
-    by_address = {e: value for (e, k), value in stored.items() if k == key and isinstance(e.get("ip"), str)}
-    same = [e for e in by_address if address(str(e.get("ip"))) == address(ip)]
-    if len(same) > 1:
-        raise ambiguous(ip, map(str, same))
-    if same:
-        return EffectiveIp(ip, key, by_address[same[0]], IP)
-    default = stored.get((Entity.of({"ip": DEFAULT}), key))
-    return EffectiveIp(ip, key, default, None if default is None else DEFAULT_IP)
-
-
-def ambiguous(ip: str, entities: Iterable[str]) -> NotKnowable:
-    """The refusal for an address that has several quotas under different spellings."""
-    return NotKnowable(
-        f"{' and '.join(sorted(entities))} are one address ({address(ip)}): brokers use whichever was written last",
-        hint="Remove one of them.",
-    )
-
-
 def address(text: str) -> str:
     """One spelling for each address; a host name stays as it is."""
-    try:
-        ip = ip_address(text)
-    except ValueError:
-        return text
-    return str(getattr(ip, "ipv4_mapped", None) or ip)
+    ip = _parsed(text)
+    return text if ip is None else str(getattr(ip, "ipv4_mapped", None) or ip)
 
 
 def is_host_name(text: str) -> bool:
     """True of the name of an ip that is not an address: only brokers know the addresses of a host."""
+    return _parsed(text) is None
+
+
+def _parsed(text: str) -> IPv4Address | IPv6Address | None:
     try:
-        ip_address(text)
+        return ip_address(text)
     except ValueError:
-        return True
-    return False
-
-
-def on_host_names(stored: Stored, key: str = IP_KEYS[0]) -> dict[Entity, float]:
-    """The quotas on host names: each may be of any address, as brokers look the name up."""
-    named = {e: (e.get("ip"), value) for (e, k), value in stored.items() if k == key}
-    return {e: value for e, (name, value) in named.items() if isinstance(name, str) and is_host_name(name)}
+        return None
 
 
 def metric_tags(bucket_user: str, bucket_client_id: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.sending import waves
-from kadmin_nb.resolution.rules import resolve_client, resolve_ip
+from kadmin_nb.resolution.rules import resolve_client
 
 KEYS = ("producer_byte_rate", "consumer_byte_rate")
 IP_KEY = "connection_creation_rate"
@@ -46,7 +46,9 @@ def _text(value: float | None) -> str | None:
 def limits(stored: dict) -> dict[tuple[str, ...], float]:
     """What holds every client and address, key by key; infinite where nothing does."""
     bound = {(*client, key): resolve_client(stored, *client, key).value for client in CLIENTS for key in KEYS}
-    bound |= {(ip, IP_KEY): resolve_ip(stored, ip, IP_KEY).value for ip in (*IPS, "10.0.0.9")}
+    for ip in (*IPS, "10.0.0.9"):
+        of_default = stored.get((Entity.of({"ip": DEFAULT}), IP_KEY))
+        bound[ip, IP_KEY] = stored.get((Entity.of({"ip": ip}), IP_KEY), of_default)
     return {who: math.inf if value is None else value for who, value in bound.items()}
 
 
