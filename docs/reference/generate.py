@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -504,6 +505,8 @@ def _members(kind: type) -> dict[str, Any]:
 
 
 def _member(name: str, member: Any) -> Iterator[str]:
+    if isinstance(member, property) and isinstance(member.fget, attrgetter):
+        return  # a call of somebody else's class, which it passes on
     if isinstance(member, property | cached_property):
         yield f"### {name}\n\n{_text(member)}"
     elif isinstance(member, classmethod | staticmethod):

@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Generic, Self, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -295,6 +296,14 @@ class Followed(Generic[Client]):
     _settings: ClientSettings
     _client: Client
 
+    def __init_subclass__(cls) -> None:
+        """Send every call of confluent-kafka's class that a wrapper does not answer itself to the client behind it."""
+        super().__init_subclass__()
+        theirs = cls.__bases__[-1]
+        for name in vars(theirs).keys() - {*vars(cls), *vars(Followed)}:
+            if not name.startswith("_"):
+                setattr(cls, name, property(attrgetter(f"_client.{name}")))
+
     def _follow(self, settings: ClientSettings, keys: Sequence[str], build: Callable[[dict[str, Any]], Client]) -> None:
         """Build the first client, and follow the entries of its user and client-id until this one is closed."""
         self._settings = settings
@@ -311,12 +320,6 @@ class Followed(Generic[Client]):
         while (remaining := until - time.monotonic()) > 0:
             yield min(LOOK_INTERVAL, remaining)
             self._change()
-
-    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
-        return self._client.list_topics(topic, timeout)
-
-    def cluster_id(self, timeout: float = -1) -> str:
-        return self._client.cluster_id(timeout)
 
     def set_sasl_credentials(self, username: str, password: str) -> None:
         self._client.set_sasl_credentials(username, password)

@@ -32,7 +32,8 @@ class DynamicProducer(Followed[Producer], Producer):
     It takes the same configuration, and keys of its own that begin with `kadmin.`: docs/client-configs.md lists them.
     A new value comes into force in `poll` or `flush`: messages produced meanwhile wait until those before them are
     delivered, and go to a client with the new value. If that takes longer than `kadmin.flush.timeout.ms`, nothing
-    changes, and the next refresh tries again. Delivery reports are called by `poll` and `flush`, as always.
+    changes, and the next refresh tries again. Delivery reports are called by `poll` and `flush`, as always. All other
+    calls are confluent-kafka's own.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
@@ -77,26 +78,6 @@ class DynamicProducer(Followed[Producer], Producer):
     def flush(self, timeout: float = -1) -> int:
         self._change()
         return self._client.flush(timeout)
-
-    def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
-        self._client.purge(in_queue, in_flight, blocking)
-
-    def init_transactions(self, timeout: float = -1) -> None:
-        self._client.init_transactions(timeout)
-
-    def begin_transaction(self) -> None:
-        self._client.begin_transaction()
-
-    def send_offsets_to_transaction(
-        self, positions: list[TopicPartition], group_metadata: Any, timeout: float = -1
-    ) -> None:
-        self._client.send_offsets_to_transaction(positions, group_metadata, timeout)
-
-    def commit_transaction(self, timeout: float = -1) -> None:
-        self._client.commit_transaction(timeout)
-
-    def abort_transaction(self, timeout: float = -1) -> None:
-        self._client.abort_transaction(timeout)
 
     def __len__(self) -> int:
         return len(self._client)
@@ -186,6 +167,7 @@ class DynamicConsumer(Followed[Consumer], Consumer):
     `close` does, and another client joins with the new values. To the application that is a rebalance: `on_revoke` and
     `on_assign` are called, and reading continues from the committed offsets. With a `group.instance.id` the other
     members of the group notice nothing. One that assigns its partitions itself has no session, and stays as it is.
+    All other calls are confluent-kafka's own.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
@@ -230,62 +212,6 @@ class DynamicConsumer(Followed[Consumer], Consumer):
         remaining = -1 if timeout < 0 else max(0.0, until - time.monotonic())
         return messages + self._client.consume(num_messages - len(messages), remaining)
 
-    def assign(self, partitions: list[TopicPartition]) -> None:
-        self._client.assign(partitions)
-
-    def unassign(self) -> None:
-        self._client.unassign()
-
-    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        self._client.incremental_assign(partitions)
-
-    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
-        self._client.incremental_unassign(partitions)
-
-    def assignment(self) -> list[TopicPartition]:
-        return self._client.assignment()
-
-    def seek(self, partition: TopicPartition) -> None:
-        self._client.seek(partition)
-
-    def pause(self, partitions: list[TopicPartition]) -> None:
-        self._client.pause(partitions)
-
-    def resume(self, partitions: list[TopicPartition]) -> None:
-        self._client.resume(partitions)
-
-    def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        return self._client.position(partitions)
-
-    def store_offsets(self, message: Message | None = None, offsets: list[TopicPartition] | None = None) -> None:
-        self._client.store_offsets(**_present(message=message, offsets=offsets))
-
-    def commit(
-        self,
-        message: Message | None = None,
-        offsets: list[TopicPartition] | None = None,
-        asynchronous: bool = True,
-    ) -> Any:
-        commit: Callable[..., Any] = self._client.commit
-        return commit(asynchronous=asynchronous, **_present(message=message, offsets=offsets))
-
-    def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
-        return self._client.committed(partitions, timeout)
-
-    def get_watermark_offsets(
-        self, partition: TopicPartition, timeout: float = -1, cached: bool = False
-    ) -> tuple[int, int]:
-        return self._client.get_watermark_offsets(partition, timeout, cached)
-
-    def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
-        return self._client.offsets_for_times(partitions, timeout)
-
-    def consumer_group_metadata(self) -> Any:
-        return self._client.consumer_group_metadata()
-
-    def memberid(self) -> str:
-        return self._client.memberid()
-
     def _change(self) -> None:
         """Put the candidate in the place of a consumer that has joined its group: it leaves, and the other joins."""
         candidate = self._follower.take() if self._is_settled else None
@@ -305,7 +231,3 @@ class DynamicConsumer(Followed[Consumer], Consumer):
         self._is_settled = is_settled
         if callback is not None:
             callback(self, partitions)
-
-
-def _present(**arguments: Any) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if value is not None}

@@ -8,6 +8,8 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import confluent_kafka
 import pytest
@@ -38,24 +40,34 @@ def parameters(arguments: ast.arguments) -> dict[str, object]:
 
 
 def ours(name: str) -> dict[str, dict[str, object]]:
+    """The calls that the wrapper answers itself; any other takes what the client behind takes."""
     methods = {method: getattr(WRAPPERS[name], method) for method in declared(name)}
     return {
         method: {each.name: each.default for each in list(inspect.signature(function).parameters.values())[1:]}
         for method, function in methods.items()
+        if not isinstance(function, property)
     }
 
 
 @pytest.mark.parametrize("name", WRAPPERS)
 def test_every_call_is_there_with_its_arguments(name: str) -> None:
-    """`purge(blocking=False)` worked until we changed the import."""
-    theirs = declared(name)
-    theirs.pop("commit", None)  # overloads: its defaults are not declared
-    assert {method: arguments for method, arguments in ours(name).items() if method in theirs} == theirs
+    """`produce(headers=…)` worked until we changed the import."""
+    assert ours(name).items() <= declared(name).items()
 
 
-def test_commit_takes_what_all_its_overloads_take() -> None:
+@pytest.mark.parametrize(
+    ("name", "call", "arguments"),
+    [
+        ("Consumer", "commit", {"offsets": [], "asynchronous": False}),
+        ("Producer", "purge", {"blocking": False}),
+    ],
+)
+def test_every_other_call_reaches_the_client_behind_as_it_is(name: str, call: str, arguments: dict[str, Any]) -> None:
     """`commit(offsets=…)` did not work any more."""
-    assert set(ours("Consumer")["commit"]) == set(declared("Consumer")["commit"])
+    wrapper: Any = WRAPPERS[name].__new__(WRAPPERS[name])
+    wrapper._client = Mock()
+    getattr(wrapper, call)(**arguments)
+    getattr(wrapper._client, call).assert_called_once_with(**arguments)
 
 
 @pytest.mark.parametrize("name", WRAPPERS)
