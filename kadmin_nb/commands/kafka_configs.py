@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +32,6 @@ from .kafka_configs_words import (
     client_names,
     config_edits_of,
     entities,
-    names_of_type,
     quota_entity,
     resource,
     scram_edits_of,
@@ -114,24 +112,12 @@ def kafka_configs(session: Session, is_table: bool, plan_options: PlanOptions, *
     others = {name: params[name] for name in ("alter", "describe", "all", "entity_types", "entity_names")}
     arguments = Arguments(**others, flags=flags, changes=typed)
     chosen = entities(arguments)
-    _refuse_addresses(chosen)
     if arguments.describe:
         return _entities_shown(session.cluster, chosen, is_table, is_all=arguments.all)
     changes, removes_registrations = without_registrations(arguments.changes)
     if removes_registrations and chosen[-1][0] in ("users", "clients"):
         return _registrations_removed(session, replace(arguments, changes=changes), chosen, is_table, plan_options)
     return _carried_out(session, arguments, chosen, is_table, plan_options)
-
-
-def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
-    """Kafka resolves the name of an ip entity, as here."""
-    for name in names_of_type(chosen, "ips"):
-        try:
-            socket.getaddrinfo(name, None)
-        except OSError:
-            raise UsageError(
-                f"The entity name for ips must be a valid IP or resolvable host, but it is: {name}"
-            ) from None
 
 
 def _carried_out(

@@ -141,11 +141,6 @@ def _refuse_absent_name(entity_type: str, names: Sequence[str], arguments: Argum
         raise UsageError(f"An entity name must be specified with --{action} of {entity_type}")
 
 
-def names_of_type(chosen: Sequence[NamedType], entity_type: str) -> Iterator[str]:
-    """The names of one type, without the default."""
-    return (name for kind, names in chosen for name in names if kind == entity_type and name)
-
-
 OPERATIONS = {"add-config": SET, "delete-config": DELETE}
 """The options that change, and what each does."""
 

@@ -93,10 +93,10 @@ def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str |
 @history.command()
 @options.reading
 @_detailed
-@click.argument("where", metavar="WHERE", required=False)
+@_where
 @click.argument("times", nargs=-1, metavar="[SINCE] [UNTIL]")
 @_whose
-def changes(session: Session, where: str | None, times: tuple[str, ...], cluster_id: str | None) -> Any:
+def changes(session: Session, where: str, times: tuple[str, ...], cluster_id: str | None) -> Any:
     """List the changes between snapshots, each with its plan.
 
     From SINCE (default: the first snapshot) to UNTIL (default: now).
@@ -105,7 +105,7 @@ def changes(session: Session, where: str | None, times: tuple[str, ...], cluster
         raise UsageError("changes takes SINCE and UNTIL", hint="A TIME of two words needs quotes.")
     since, until = (*times, None, None)[:2]
     with at_work():
-        return _recorded_at(where).changes((since, until), cluster_id)
+        return _at(where).changes((since, until), cluster_id)
 
 
 def history_at(where: str | None) -> History | None:
@@ -117,16 +117,6 @@ def _at(where: str) -> History:
     from ..state import open_history
 
     return open_history(where)
-
-
-def _recorded_at(where: str | None) -> History:
-    """The history there; whoever asks what changed without one reads how to begin it."""
-    from ..model.config_units import is_time
-    from ..state.history import nothing_recorded
-
-    if where is None or is_time(where):
-        raise nothing_recorded()
-    return _at(where)
 
 
 @click.command(cls=Verb)

@@ -209,11 +209,6 @@ def moment(time: object) -> datetime:
     return read.astimezone(UTC)
 
 
-def is_time(text: str) -> bool:
-    """True if `moment` takes a text."""
-    return _parse_time(text) is not None
-
-
 def _parse_time(text: str) -> datetime | None:
     if text.strip() == "now":
         return datetime.now(UTC)

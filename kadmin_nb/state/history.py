@@ -303,14 +303,12 @@ class History:
             yield from _changes_between(within(intervals, [scope]), kind, snapshots, places)
 
 
-def nothing_recorded(where: str = "") -> NotFound:
+def nothing_recorded(where: str) -> NotFound:
     """The error that says that the past of a cluster cannot be seen, and how to begin recording it."""
-    begin = Verb(
-        f"history record {shlex.quote(where) if where else 'PATH'}",
-        f"kn.open_history({repr(where) if where else 'PATH'}).record(cluster.snapshot())",
-    )
+    record = f"kn.open_history({where!r}).record(cluster.snapshot())"
+    begin = Verb(f"history record {shlex.quote(where)}", record)
     return NotFound(
-        f"{'nothing has been recorded here yet' if where else 'no history is named'}, and Kafka keeps no history",
+        "nothing has been recorded here yet, and Kafka keeps no history",
         hint=Hint(sentence("{} starts one; each further record shows what changed since the one before.", begin)),
     )
 
