@@ -30,7 +30,7 @@ from ..sending import Batch, Wave, batches, is_doubtful, is_of_the_whole, refusa
 from .plan_lock import LOST, PAUSE, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict, told_apart
 from .progress import Advance, Progress, Stopped, never, silent
-from .verification import BrokerAgreement, Facts, Round, checked, outcome_of, verify
+from .verification import BrokerAgreement, Facts, checked, outcome_of, verify
 
 LOOK_AGE = 10.0
 """Seconds after which the state is observed, or validated, anew before something is sent."""
@@ -428,11 +428,7 @@ class _Run:
     def _until_landed(self, changes: Sequence[Change], seconds: float) -> set[int]:
         """The rows that some broker holds within that time. One whose change cannot be seen is not waited for."""
         visible = [c for c in changes if c.is_visible]
-
-        def report(round: Round) -> None:
-            self.hooks.progress(Advance("no answer, looking: found", round.satisfied, len(changes), left=round.left))
-
-        sightings = self._verified(visible, seconds, report, attrgetter("has_landed"))
+        sightings = self._verified(visible, seconds, attrgetter("has_landed"), "no answer, looking: found")
         return {row for row, sighting in sightings.items() if sighting.has_landed}
 
     # -- afterwards
@@ -448,23 +444,20 @@ class _Run:
         self._look_everywhere([c for c in changed if c.row in refused_rows and c.is_visible], LAG)
 
     def _look_everywhere(self, changes: Sequence[Change], timeout: float) -> None:
-        def report(round: Round) -> None:
-            self.hooks.progress(round.advance)
-
         if changes:
-            sightings = self._verified(changes, timeout, report, attrgetter("is_complete"))
+            sightings = self._verified(changes, timeout, attrgetter("is_complete"), "verified")
             self.facts.sightings = {**self.facts.sightings, **sightings}
 
     def _verified(
         self,
         changes: Sequence[Change],
         timeout: float,
-        report: Callable[[Round], None],
         enough: Callable[[BrokerAgreement], bool],
+        doing: str,
     ) -> dict[int, BrokerAgreement]:
         """What every broker shows of these changes, looked for until it is enough, or until somebody stops it."""
-        is_over = self.hooks.stopped
-        return verify(self.kafka, changes, self.brokers, timeout, enough=enough, stopped=is_over, report=report)
+        stopped, watch = self.hooks.stopped, self.hooks.progress
+        return verify(self.kafka, changes, self.brokers, timeout, enough, stopped=stopped, progress=watch, doing=doing)
 
     def finish(self) -> ApplyResult:
         """The outcome of every row; the journal has it too, where a run has begun."""
@@ -537,11 +530,7 @@ def check(
 
     `accepted` are the rows that brokers accepted when they were sent: a value that is sent again shows nothing else.
     """
-
-    def report(round: Round) -> None:
-        progress(round.advance)
-
-    sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout, stopped=stopped, report=report)
+    sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout, stopped=stopped, progress=progress)
     return ApplyResult([checked(c, sightings[c.row], c.row in accepted) for c in plan.changes])
 
 

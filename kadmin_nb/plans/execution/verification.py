@@ -18,7 +18,7 @@ from .. import LAG
 from ..kinds import kind_of, take
 from ..observed_state import ObservedValue, same
 from ..sending import is_of_the_whole
-from .progress import Advance, Stopped, never
+from .progress import Advance, Progress, Stopped, never, silent
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.5
 
@@ -77,50 +77,16 @@ Sightings = Mapping[int, BrokerAgreement]
 """The agreement about each row, by its number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
-    """What is known after every broker was asked: `satisfied` rows need no further look.
-
-    `left` are the seconds after which the waiting ends unless a further row comes.
-    """
-
-    satisfied: int
-    sightings: Sightings
-    left: float
-
-    @property
-    def advance(self) -> Advance:
-        """How far the verification is, in rows."""
-        return Advance("verified", self.satisfied, len(self.sightings))
-
-
-class _Arrivals:
-    """How many rows brokers show, and when the last one arrived."""
-
-    def __init__(self, kafka: Kafka, timeout: float) -> None:
-        self._kafka, self._timeout, self._last, self._shown = kafka, timeout, kafka.monotonic(), 0
-
-    @property
-    def deadline(self) -> float:
-        """When the waiting ends, unless a further row arrives before."""
-        return self._last + self._timeout
-
-    def count(self, sightings: Sightings) -> None:
-        """Count what the brokers show by now, over all of them."""
-        shown = sum(len(sighting.expected & sighting.seen) for sighting in sightings.values())
-        if shown > self._shown:
-            self._last, self._shown = self._kafka.monotonic(), shown
-
-
 def verify(
     kafka: Kafka,
     changes: Sequence[Change],
     known: Iterable[Broker],
     timeout: float,
-    *,
     enough: Callable[[BrokerAgreement], bool] = attrgetter("is_complete"),
+    *,
     stopped: Stopped = never,
-    report: Callable[[Round], None] = lambda round: None,
+    progress: Progress = silent,
+    doing: str = "verified",
 ) -> dict[int, BrokerAgreement]:
     """Ask every broker until it holds each change, or no further row came for so long. By row number; never raises.
 
@@ -135,10 +101,10 @@ def verify(
         When a row needs no further look; by default, when every broker agrees.
     stopped
         Ends the waiting, not the look that is under way.
-    report
-        Called after each round.
+    progress
+        Called after each round with the rows that need no further look; `doing` says what became of them.
     """
-    arrivals, pause = _Arrivals(kafka, timeout), FIRST_PAUSE
+    shown, deadline, pause = 0, kafka.monotonic() + timeout, FIRST_PAUSE
     brokers = _brokers(kafka, list(known))
     everyone = frozenset(b.id for b in brokers)
     alone = {c.row: frozenset([c.resource.broker]) for c in changes if c.resource.broker is not None}
@@ -146,13 +112,15 @@ def verify(
     while True:
         for turn, broker in enumerate(brokers):
             # one that does not answer uses up its share of the time and no other's
-            share = (arrivals.deadline - kafka.monotonic()) / (len(brokers) - turn)
+            share = (deadline - kafka.monotonic()) / (len(brokers) - turn)
             asked = [c for c in changes if sightings[c.row].awaits(broker.id)]
             _look(kafka, broker, asked, sightings, max(share, PATIENCE + PATIENCE_PER_CHANGE * len(asked)))
-        arrivals.count(sightings)
-        satisfied = sum(map(enough, sightings.values()))
-        report(Round(satisfied, sightings, max(0.0, arrivals.deadline - kafka.monotonic())))
-        if satisfied == len(sightings) or kafka.monotonic() >= arrivals.deadline or stopped():
+        before, shown = shown, sum(len(sighting.expected & sighting.seen) for sighting in sightings.values())
+        if shown > before:
+            deadline = kafka.monotonic() + timeout
+        satisfied, left = sum(map(enough, sightings.values())), max(0.0, deadline - kafka.monotonic())
+        progress(Advance(doing, satisfied, len(sightings), left=left if shown == before else None))
+        if satisfied == len(sightings) or kafka.monotonic() >= deadline or stopped():
             return sightings
         kafka.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
