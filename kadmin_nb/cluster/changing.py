@@ -33,7 +33,7 @@ from ..plans.approval import approval_of, approved, author
 from ..plans.execution import executor, rollback
 from ..plans.execution.executor import Hooks, safe_waves
 from ..plans.execution.plan_lock import LOST
-from ..plans.execution.preflight import Gate
+from ..plans.execution.preflight import gate
 from ..plans.execution.progress import Progress, Stopped, heard_between_requests, never, silent
 from ..plans.journal import Journal, replay
 from ..plans.journal.replay import JournalState
@@ -180,14 +180,14 @@ class Changes:
     ) -> Hooks:  # fmt: skip
         resolver = asking_once()
         told = [*self._stopping(plan, options), *rules_broken]
-        gate = Gate(self._kafka, plan, options.allowed, plan.reason or options.reason, told)
+        reason = plan.reason or options.reason
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
 
         def pass_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
             undoing = self._journal_of(before.undone_by)
             if undoing and undoing.state.undone_by:  # a rollback that was rolled back counts no more
                 before = replace(before, undone_by=None)
-            return gate.pass_(pending, before)
+            return gate(self._kafka, plan, pending, before, allow=options.allowed, reason=reason, told=told)
 
         def begins() -> None:
             if not journal.is_locked:

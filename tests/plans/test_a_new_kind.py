@@ -12,7 +12,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans import change_lines, kinds
 from kadmin_nb.plans.advice.dangers import advice_on
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.preflight import Gate
+from kadmin_nb.plans.execution.preflight import gate
 from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.kinds import remedy
 from kadmin_nb.plans.plan import Plan
@@ -130,10 +130,9 @@ def test_what_quotas_do_together_is_not_done_by_it(kafka):
     kafka.cluster.settle()
     plan = plan_of(kafka, lambda stage: stage.add([Edit(DELETE, default, KEY), Edit(SET, ALICE, KEY, "red")]))
     of_quota, of_label = sorted(plan.changes, key=lambda change: change.kind != "quota")
-    gate = Gate(kafka, plan)
     with pytest.raises(kn.errors.Dangerous):
-        gate.pass_([of_quota], JournalState())
-    assert gate.pass_([of_label], JournalState()) == {}
+        gate(kafka, plan, [of_quota], JournalState())
+    assert gate(kafka, plan, [of_label], JournalState()) == {}
 
 
 def test_one_that_no_broker_validates_says_so(kafka, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import example, given
@@ -15,7 +16,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Hooks
-from kadmin_nb.plans.execution.preflight import Gate
+from kadmin_nb.plans.execution.preflight import gate
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.plans.plan_file import PlanHead
@@ -278,8 +279,8 @@ ALLOWED = f"{MIN_ISR} topic=t"
 def gated(kafka: FakeKafka, plan: kn.Plan, pages: Pages, *allow: str) -> list[str]:
     """The states of the rows, applied as `Cluster.apply` does it."""
     journal = pages.opened()
-    gate = Gate(kafka, plan, allow, plan.reason)
-    return [outcome.state for outcome in executor.apply(kafka, plan, journal, hooks=Hooks(gate=gate.pass_)).outcomes]
+    passed = partial(gate, kafka, plan, allow=allow, reason=plan.reason)
+    return [outcome.state for outcome in executor.apply(kafka, plan, journal, hooks=Hooks(gate=passed)).outcomes]
 
 
 def dangerous(kafka: FakeKafka, reason: str | None = "less is enough") -> kn.Plan:

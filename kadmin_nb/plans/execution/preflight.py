@@ -127,47 +127,52 @@ def _value_text(now: ObservedValue) -> str | None:
     return now.value if now.is_known else HIDDEN
 
 
-@dataclass(frozen=True)
-class Gate:
-    """The last check before the first request of a plan: each danger is allowed by its key and whose it is."""
+def gate(
+    kafka: Kafka,
+    plan: Plan,
+    pending: Sequence[Change],
+    before: JournalState,
+    *,
+    allow: Collection[str] = (),
+    reason: str | None = None,
+    told: Collection[Finding] = (),
+) -> Mapping[str, object]:
+    """The journal's note on the dangers among the rows to be sent: the last check before the first request.
 
-    kafka: Kafka
-    plan: Plan
-    allow: Collection[str] = ()
-    reason: str | None = None
-    """The reason for what is dangerous."""
-    told: Collection[Finding] = ()
-    """The dangers that a usage or a team's rules tell of: the cluster does not."""
+    Each danger is allowed by its key and whose it is. What an earlier run of the plan has let through, as its journal
+    has it in `before`, needs no further word.
 
-    def pass_(self, pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
-        """The journal's note on the dangers among the rows to be sent; `before` is what the journal has by now.
+    Parameters
+    ----------
+    reason
+        The reason for what is dangerous.
+    told
+        The dangers that a usage or a team's rules tell of: the cluster does not.
 
-        What an earlier run of the plan has let through needs no further word.
-
-        Raises
-        ------
-        Dangerous
-            A row weakens something and is not allowed; the plan was rolled back, and that it is applied all the same
-            is not allowed. Nothing was sent.
-        UsageError
-            A dangerous plan without a reason.
-        """
-        if not pending:
-            return {}
-        _refuse_undone(self.plan, before, self.allow)
-        judged = (*dangers.found(self.kafka, self.plan.changes), *self.told)
-        ahead = [*_ahead(judged, pending, self.plan.changes)] if judged else []
-        let_through = {*self.allow, *before.allowed}
-        _refuse_dangers([d for d in ahead if d.allowed_by not in let_through], self.reason)
-        if ahead and not self.reason:
-            raise UsageError(
-                "a dangerous plan needs a reason, which its journal keeps",
-                hint=Hint("Nothing was sent.", sentence("Add {}.", REASON)),
-            )
-        if not ahead:
-            return {}
-        allowed = sorted({danger.allowed_by for danger in ahead})
-        return {"allowed": allowed, "dangers": [danger.line for danger in ahead], "reason": self.reason}
+    Raises
+    ------
+    Dangerous
+        A row weakens something and is not allowed; the plan was rolled back, and that it is applied all the same is not
+        allowed. Nothing was sent.
+    UsageError
+        A dangerous plan without a reason.
+    """
+    if not pending:
+        return {}
+    _refuse_undone(plan, before, allow)
+    judged = (*dangers.found(kafka, plan.changes), *told)
+    ahead = [*_ahead(judged, pending, plan.changes)] if judged else []
+    if not ahead:
+        return {}
+    let_through = {*allow, *before.allowed}
+    _refuse_dangers([d for d in ahead if d.allowed_by not in let_through], reason)
+    if not reason:
+        raise UsageError(
+            "a dangerous plan needs a reason, which its journal keeps",
+            hint=Hint("Nothing was sent.", sentence("Add {}.", REASON)),
+        )
+    allowed = sorted({danger.allowed_by for danger in ahead})
+    return {"allowed": allowed, "dangers": [danger.line for danger in ahead], "reason": reason}
 
 
 def _ahead(dangers: Iterable[Finding], pending: Sequence[Change], changes: Iterable[Change]) -> Iterable[Finding]:
