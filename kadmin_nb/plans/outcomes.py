@@ -20,10 +20,9 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Folded, Page
 from ..frames.schemas import now, stamped
 from ..frames.views import counted_nouns
-from ..hints import Hint, Sentence, Syntax, Verb, plan_verb, python, sentence, short_id
+from ..hints import Hint, Syntax, Verb, plan_verb, python, sentence, short_id
 from ..model import rights
 from ..model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
-from .advice import same_stores
 from .kinds import KINDS
 from .plan_file import columns_of
 
@@ -189,10 +188,12 @@ class Outcomes(Answer):
 
     @cached_property
     def _listed(self) -> pa.Table:
-        """The rows that were to change something, or did; the others are counted."""
-        names = ("change", "state")
-        is_same = (pc.equal(self._table[name], UNCHANGED) for name in names)
-        return self._table.filter(pc.invert(pc.and_(*is_same)))
+        """The rows that were to change something, or did, or could be sent again; the others are counted."""
+        if self._rows is None:
+            return self._table
+        changes = ((outcome.change, outcome.state == UNCHANGED) for outcome in self._rows)
+        shown = [change.is_same_store or not (is_same and change.is_done) for change, is_same in changes]
+        return self._table.filter(pa.array(shown, pa.bool_()))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """In the plan's order; in a window the rows that are not good come first."""
@@ -206,19 +207,12 @@ class Outcomes(Answer):
         return [*self.left_lines(page.syntax or self._syntax), brief]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """What can be sent again, and the proof of what was done."""
-        syntax, same = page.syntax or self._syntax, self._same_stores
-        again = [printable(same.at(syntax))] if same else []
+        """The proof of what was done."""
         if not self.journal:
-            return again
+            return []
         proof = f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}"
-        log = plan_verb("log", self.plan_id)
-        return [*again, Folded(sentence("details: {}", log).at(syntax), [printable(proof)])]
-
-    @cached_property
-    def _same_stores(self) -> Sentence | None:
-        """The stores of brokers that were not sent, as their values are set already."""
-        return same_stores(outcome.change for outcome in self._rows or () if outcome.state == UNCHANGED)
+        details = sentence("details: {}", plan_verb("log", self.plan_id)).at(page.syntax or self._syntax)
+        return [Folded(details, [printable(proof)])]
 
     @cached_property
     def _agreeing(self) -> int | None:
@@ -233,14 +227,12 @@ class Outcomes(Answer):
         return ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no rows"
 
     def _title(self) -> str:
-        is_nothing = {*self._table["state"].to_pylist()} == {UNCHANGED} and not self._same_stores
-        nothing = "nothing to change" * is_nothing
         on_each = f" on {counted_nouns(self._agreeing, 'broker', 'brokers')}" if self._agreeing else ""
         listed, same = self._listed, len(self._table) - len(self._listed)
-        states = f"{self._states_of(listed)}{on_each}" if len(listed) or not same else ""
-        counts = ", ".join(filter(None, [nothing, states, f"{same:,} unchanged" if same else ""]))
-        lines = [f"plan {short_id(self.plan_id)}: {counts}"]
-        return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
+        states = "nothing to change" if same and not len(listed) else f"{self._states_of(listed)}{on_each}"
+        unchanged = f", {same:,} unchanged" if same else ""
+        lines = [f"plan {short_id(self.plan_id)}: {states}{unchanged}", self._mark("lock")]
+        return "\n".join(map(printable, filter(None, lines)))
 
     def left_lines(self, syntax: Syntax) -> list[str]:
         """What a rollback has left, where it has, with the line that deals with it."""

@@ -373,18 +373,18 @@ class Plan(PrintFormats):
         return [*self._alerts(page), *self._rows_to_show()]
 
     def _rows_to_show(self) -> Iterable[Block]:
-        """The rows that change something, or that are refused, where there are any; the others are counted."""
-        is_shown = [change.has_refusal or not change.is_done for change in self.changes]
+        """The rows that change something, are refused, or could be sent again; the others are counted."""
+        is_shown = [change.has_refusal or not change.is_done or change.is_same_store for change in self.changes]
         return [self.to_arrow().filter(pa.array(is_shown, pa.bool_()))] if any(is_shown) else []
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The rights that it needs, the warnings, what can be sent again; of which cluster it is, whose and why; and
-        what was noted."""
+        """The rights that it needs, the warnings; of which cluster it is, whose and why; and what was noted."""
         reason = f"; reason: {self.reason}" if self.reason else ""
         author = self.head.author or "an unknown author"
         made = f"for cluster {self.cluster_id}, made by {author}, {utc(self.head.created)}"
         syntax = page.syntax or self._syntax
-        lines = [self._counts, *self._remarks(syntax, _shown_on(page)), *filter(None, [self._way_on(syntax)])]
+        remarks = [*self._rights_lines(), *self._advice.warning_lines(_shown_on(page))]
+        lines = [self._counts, *remarks, *filter(None, [self._way_on(syntax)])]
         about = Aside("\n".join(map(printable, [made + self._end + reason, *self._noted])))
         return ["\n".join(lines), about]
 
@@ -429,13 +429,6 @@ class Plan(PrintFormats):
     def _refusal_lines(self, syntax: Syntax, shown: int | None = advice.SHOWN) -> list[str]:
         """Dangers, and what allows it to be applied; nothing does where the broker refuses a row."""
         return self._advice.refusal_lines(self.reason, syntax, shown, is_applicable=not self._refused)
-
-    def _remarks(self, syntax: Syntax, shown: int | None) -> list[str]:
-        """Who may apply it; the warnings; the stores of brokers whose values are set already, and the line that sends
-        them again."""
-        same = advice.same_stores(self.changes)
-        again = [printable(same.at(syntax))] if same else []
-        return [*self._rights_lines(), *self._advice.warning_lines(shown), *again]
 
     @property
     def _left_lines(self) -> list[str]:

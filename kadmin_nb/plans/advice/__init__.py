@@ -14,9 +14,7 @@ import pyarrow as pa
 from ...errors import printable
 from ...frames.answer import Answer, findings_table, row_of
 from ...hints import Option, Sentence, Syntax, Verb, Way, sentence
-from ...model.changes import Change
 from ...model.findings import DANGER, WARNING, Finding
-from ...model.grammar import format_word
 
 REASON = Option("reason", "WHY", words="a reason in the plan")
 """The option that a dangerous plan needs, when it is made or when it is applied."""
@@ -121,20 +119,6 @@ def lifted(dangers: Iterable[Finding], reason: str | None) -> Sentence:
 def allowing(dangers: Iterable[Finding]) -> Option:
     """The argument that lets these through, each row by its key and its name: a key alone would let all through."""
     return Option("allow", list(dict.fromkeys(danger.allowed_by for danger in dangers)))
-
-
-def same_stores(changes: Iterable[Change]) -> Sentence | None:
-    """The stores of brokers that have their values already, and the line that sends them again; None without any."""
-    same = [change for change in changes if change.is_same_store]
-    if not same:
-        return None
-    first, more = same[0], f" and {len(same) - 1:,} more" if len(same) > 1 else ""
-    line = f"config set {format_word(first.key, first.wanted or '')} {first.resource} --again --apply"
-    text = (
-        f"send again: {first.key} of {first.resource}{more}: the value is set already, and the broker reads its store "
-        "again only if it is sent: "
-    )
-    return sentence(text.replace("{", "{{").replace("}", "}}") + "{}", Verb(line, "stage.plan(again=True)"))
 
 
 def answer(schema: pa.Schema, findings: Iterable[Finding]) -> Answer:

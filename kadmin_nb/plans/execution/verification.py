@@ -216,7 +216,7 @@ def outcome_of(change: Change, facts: Facts) -> Outcome:
     if row in facts.refused:
         why = facts.refused[row]
         return Outcome(change, UNKNOWN if row in facts.unknown else FAILED, why.code, why.message)
-    return Outcome(change, UNCHANGED)
+    return Outcome(change, UNCHANGED, message=change.note if change.is_same_store else None)
 
 
 def checked(change: Change, sighting: BrokerAgreement, is_accepted: bool = False) -> Outcome:
