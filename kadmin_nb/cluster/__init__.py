@@ -386,13 +386,13 @@ class Cluster:
     ) -> str:
         """Metrics for Prometheus, as OpenMetrics: what one scrape of `kadmin-nb metrics` finds.
 
-        Resolved limits, how much of them is used and throttled by broker, and unfinished plans. A part
+        Resolved limits, and how much of them is used and throttled by broker. A part
         that cannot be read is `kadmin_nb_part_success 0`, and nothing of it is there.
 
         Parameters
         ----------
         usage
-            USAGE, or METRICS of the brokers; only the last five minutes of it count.
+            USAGE; only the last five minutes of it count.
         most
             The limits of each key that have series of their own, 1 to 150; default: 50. The others are one series.
         textfile
@@ -406,7 +406,7 @@ class Cluster:
         Unsupported
             prometheus_client is not installed.
         UsageError
-            `most` is out of bounds; `textfile` does not end in `.prom`.
+            `most` is out of bounds.
         NotFound, Invalid
             The file cannot be written.
 

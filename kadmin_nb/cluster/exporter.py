@@ -9,7 +9,6 @@ import re
 import socket
 import time
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
@@ -24,12 +23,8 @@ import pyarrow.compute as pc
 from .. import files
 from ..errors import Invalid, KadminError, NotKnowable, Unsupported, UsageError, printable
 from ..frames.answer import Answer
-from ..model.changes import UNKNOWN, UNVERIFIED
 from ..model.levels import LEVELS_BY_NAME
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
-from ..plans.journal.replay import JournalState
-from ..plans.journal.store import journals
-from ..plans.plan import Plan
 from ..resolution import kernel
 from ..usage.engines import Usage
 from . import resolving
@@ -103,11 +98,7 @@ METRICS: dict[str, tuple[Sequence[str], str]] = {
     **{f"used_{unit}": (_ON, f"{words} that a bucket used in its busiest window; level rest: the sum of all others.")
        for unit, words in _WORDS.items()},
     "usage_timestamp_seconds": ((), "The end of the newest window of the usage, in seconds since 1970."),
-    "plans": (("state",), "Plans with a journal here; unfinished: rows are left, or what became of them is unknown."),
-    "plan_unfinished_timestamp_seconds": ((), "When the oldest unfinished plan was made, in seconds since 1970."),
     "part_success": (("part",), "1 if this part of the scrape was read."),
-    "part_duration_seconds": (("part",), "How long its last reading took."),
-    "part_timestamp_seconds": (("part",), "When it was last read, in seconds since 1970."),
     "scrape_errors": (("part",), "Readings that failed or were too slow."),
 }  # fmt: skip
 """The labels of each metric, and its help."""
@@ -119,7 +110,7 @@ class ClusterCollector(Collector):
     Parameters
     ----------
     usage
-        USAGE, or METRICS of the brokers, or what returns one of them, asked at each scrape.
+        USAGE, or what returns it, asked at each scrape.
     most
         The number of limits of each key that have series of their own; the others are one series.
     say
@@ -140,38 +131,27 @@ class ClusterCollector(Collector):
         if not 1 <= most <= LARGEST_MOST:
             raise UsageError(f"the most of each key cannot be {most}", hint=f"1 to {LARGEST_MOST}.")
         self.within = within
-        self._cluster, self._kafka, self._usage, self._most = cluster, cluster.port, usage, most
+        self._kafka, self._usage, self._most = cluster.port, usage, most
         self._assume_default = assume_default
-        readings = {"plans": self._read_plans}
-        if usage is not None:
-            readings["usage"] = self._read_usage
         self._limits = Reading("limits", self._read_limits, say)
-        self._readings = [self._limits, *(Reading(name, read, say) for name, read in readings.items())]
+        self._readings = [self._limits]
+        if usage is not None:
+            self._readings.append(Reading("usage", self._read_usage, say))
 
     def collect(self) -> Iterable[Metric]:
         """The metrics of now."""
-        return families(self._scraped(time.monotonic() + self.within))
-
-    def _scraped(self, until: float) -> Mapping[str, Any]:
-        """The samples of each metric."""
+        until = time.monotonic() + self.within
         for reading in self._readings:
             reading.start()
         for reading in self._readings:
             reading.wait(until)
-        samples, tables = defaultdict[str, list[Any]](list), dict[str, pa.Table]()
-        for reading in self._readings:
-            part = [reading.name]
-            samples["part_success"].append((part, reading.success))
-            samples["scrape_errors"].append((part, reading.errors))
-            if reading.at is not None:
-                samples["part_duration_seconds"].append((part, reading.seconds))
-                samples["part_timestamp_seconds"].append((part, reading.at))
-            for name, value in reading.found.items():
-                tables.update({name: value}) if isinstance(value, pa.Table) else samples[name].extend(value)
-        quotas, used = tables.get("quotas"), tables.get("used")
-        samples["up"] = [([], quotas is not None)]
+        found = {name: value for reading in self._readings for name, value in reading.found.items()}
+        quotas, used = found.pop("quotas", None), found.pop("used", None)
+        found["up"] = [([], quotas is not None)]
+        found["part_success"] = [([reading.name], bool(reading.found)) for reading in self._readings]
+        found["scrape_errors"] = [([reading.name], reading.errors) for reading in self._readings]
         limits = of_limits(quotas, used, self._most) if quotas is not None else {}
-        return {**samples, **limits, **(of_use(used, self._most) if used is not None else {})}
+        return families({**found, **limits, **(of_use(used, self._most) if used is not None else {})})
 
     # --- what is read ---
 
@@ -185,32 +165,9 @@ class ClusterCollector(Collector):
         if (quotas := self._limits.found.get("quotas")) is None:
             raise NotKnowable("the limits are not known")
         given: Any = self._usage() if callable(self._usage) else self._usage
-        frame = given.to_arrow() if isinstance(given, Answer) else given
-        names: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
-        if {"type", "name", "time"} <= {*map(str, names)}:  # METRICS, not USAGE
-            given = Usage.of_metrics(given)
         rows, newest = _newest(Usage.of(given, "arrow").of_cluster(self._kafka.id).frame)
         used = Usage.of(rows, "arrow").utilisation(quotas, self._kafka.id, None, {})
         return {"used": _used(used), "usage_timestamp_seconds": newest}
-
-    def _read_plans(self) -> dict[str, Any]:
-        begun, unread = journals().begun(self._kafka.id)
-        undone = {plan.head.undoes for plan, _ in begun}
-        unfinished = [
-            plan.head.created for plan, state in begun if plan.id not in undone and is_unfinished(plan, state)
-        ]
-        states = {"unfinished": len(unfinished), "finished": len(begun) - len(unfinished), "unreadable": unread}
-        found = {"plans": [([state], float(count)) for state, count in states.items()]}
-        if unfinished:
-            since = datetime.fromisoformat(min(unfinished)).timestamp()
-            found["plan_unfinished_timestamp_seconds"] = [([], since)]
-        return found
-
-
-def is_unfinished(plan: Plan, state: JournalState) -> bool:
-    """True for a plan that was started, can still be resumed, and has rows whose outcome is not known."""
-    settled = {row for row, told in state.states.items() if told not in (UNKNOWN, UNVERIFIED)}
-    return state.runs > 0 and not plan.head.has_expired() and any(change.row not in settled for change in plan.changes)
 
 
 class Reading:
@@ -222,9 +179,7 @@ class Reading:
     def __init__(self, name: str, read: Callable[[], dict[str, Any]], say: Say) -> None:
         self.name, self._read, self._say = name, read, say
         self.found: dict[str, Any] = {}
-        self.success, self.seconds, self.errors = False, 0.0, 0
-        self.at: float | None = None
-        self._why, self._done = "", Event()
+        self.errors, self._why, self._done = 0, "", Event()
         self._done.set()
 
     def start(self) -> None:
@@ -239,20 +194,16 @@ class Reading:
             self._fail("not read in time")
 
     def _run(self) -> None:
-        began = time.monotonic()
         try:
-            found = self._read()
+            self.found, self._why = self._read(), ""
         except Exception as exc:
             self._fail(f"{type(exc).__name__}: {exc}" if isinstance(exc, KadminError) else repr(exc))
-        else:
-            self.seconds = time.monotonic() - began
-            self.found, self.success, self.at, self._why = found, True, time.time(), ""
         finally:
             self._done.set()
 
     def _fail(self, why: str) -> None:
         """Count it, and say it where the reading before it did not fail so."""
-        self.found, self.success, self.errors = {}, False, self.errors + 1
+        self.found, self.errors = {}, self.errors + 1
         if why != self._why:
             self._why = why
             self._say(printable(f"{self.name}: {why}"))
@@ -430,8 +381,6 @@ def text_of_one_scrape(
     textfile: str | os.PathLike[str] | None, assume_default: bool,
 ) -> str:  # fmt: skip
     """See `Cluster.metrics`."""
-    if textfile is not None and Path(textfile).suffix != ".prom":
-        raise UsageError(f"{textfile} does not end in .prom", hint="node_exporter reads no other files.")
     problems = list[str]()
     how: dict[str, Any] = {"most": MOST if most is None else most, "assume_default": assume_default}
     collector = ClusterCollector(cluster, usage, **how, say=problems.append, within=ALONE)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from ipaddress import ip_address
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -135,7 +136,7 @@ def metrics(
 ) -> Any:  # fmt: skip
     """Serve metrics for Prometheus, until Ctrl-C.
 
-    Resolved limits and unfinished plans; with usage also how much of each limit is used and throttled.
+    Resolved limits; with usage also how much of each limit is used and throttled.
     Usage is a request log, the brokers' metrics in a Prometheus, or a USAGE file, read again at each scrape.
 
     \b
@@ -161,8 +162,7 @@ def _usage_of(session: Session, source: UsageSource) -> Callable[[], object] | N
     source.check()
     if source.engine == "spark":
         raise UsageError("metrics read usage in this process", hint="Write USAGE to a file on Spark, and name it.")
-    here = replace(source, engine="arrow")
-    return here.metrics if here.url else lambda: here.read(session)
+    return partial(replace(source, engine="arrow").read, session)
 
 
 def _serve(session: Session, read: Callable[[], object] | None, where: tuple[str, Any], how: dict[str, Any]) -> None:

@@ -62,17 +62,12 @@ def full_metrics(users: int = 3, brokers: int = 2, most: int = 50) -> Fixed:
     used = [(name, str(broker), key, 100.0 + at, at / users)
             for at, name in enumerate(names) for broker in range(brokers) for key in KEYS[:3]]  # fmt: skip
     quotas = pa.concat_tables([stored, schemas.table(schemas.QUOTAS, addresses)], promote_options="default")
-    once, of_part = [([], 1.0)], [(["limits"], 1.0)]
     return metrics_of(
         quotas,
         used_of(*used),
         most,
         cluster_info=[(["c", "4.3", str(brokers)], 1)],
-        usage_timestamp_seconds=once,
-        plans=[(["unfinished"], 1)],
-        plan_unfinished_timestamp_seconds=once,
-        part_success=of_part,
-        part_duration_seconds=of_part,
-        part_timestamp_seconds=of_part,
+        usage_timestamp_seconds=[([], 1.0)],
+        part_success=[(["limits"], 1.0)],
         scrape_errors=[(["limits"], 0)],
     )

@@ -31,9 +31,9 @@ def test_what_hangs_is_given_up(said):
     began = time.monotonic()
     assert read(reading, 0.2) == {}
     assert time.monotonic() - began < 20
-    assert (reading.success, reading.errors) == (False, 1)
+    assert (reading.found, reading.errors) == ({}, 1)
     go_on.set()
-    eventually(lambda: reading.success, True)
+    eventually(lambda: reading.found, {"quotas": True})
     assert said == ["limits: not read in time"]
 
 
@@ -61,7 +61,7 @@ def test_a_failure_is_one_line(said):
 
     reading = Reading("limits", next_answer, said.append)
     assert [read(reading) for _ in range(4)] == [{}, {}, {}, {"quotas": 1}]
-    assert (reading.success, reading.errors) == (True, 3)
+    assert reading.errors == 3
     gone_again = "limits: ConnectionFailed: no\\nbroker"
     assert said == [gone_again, "limits: ValueError('odd')", gone_again]
 
@@ -78,4 +78,3 @@ def test_a_failure_leaves_nothing_old(said):
 
     reading = Reading("limits", next_answer, said.append)
     assert [read(reading), read(reading)] == [{"quotas": 1}, {}]
-    assert not reading.success

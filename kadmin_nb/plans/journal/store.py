@@ -123,17 +123,6 @@ class Journals:
                 rows.append(_broken("", folder, exc))
         return schemas.table(schemas.PLANS, sorted(rows, key=lambda row: str(row["created"])))
 
-    def begun(self, cluster_id: str) -> tuple[list[tuple[Plan, replay.JournalState]], int]:
-        """Each plan for this cluster and the state of its rows, and how many journals cannot be read."""
-        found, unread = [], 0
-        for place in _places(self.folder / quote(cluster_id, safe="")):
-            try:
-                journal = self._kept(place)
-                found.append((journal.plan, journal.state))
-            except KadminError:
-                unread += 1
-        return found, unread
-
     def sent_lately(self, cluster_id: str, since: float, targets: Collection[Target], but: str) -> replay.SentRows:
         """The changes of these targets that plans for this cluster have sent and not every broker was seen to show.
 
