@@ -128,7 +128,7 @@ def _carried_out(
     plan = _planned(session, arguments, chosen, plan_options)
     kafka_tool.refuse_absent(plan)
     if dangers_of(plan):
-        judged = session.cluster.plans.guard(plan, session.with_policies(plan_options.apply_options).policy)
+        judged = session.cluster.plans.guard(plan)
         if judged is None or not judged.dangers(plan):  # a danger by a rule of a policy is confirmed here, too
             plan, plan_options = _let_through(session, plan, plan_options)
     outcomes = kafka_tool.carry_out(session, plan, plan_options)

@@ -48,7 +48,6 @@ def kafka_tool(command: Command) -> Command:
     @click.option("--allow", multiple=True, metavar="'KEY ROW'", help="Allow a dangerous change: 'acks user=alice'.")
     @allow_unknown
     @reason
-    @click.option("--policy", multiple=True, metavar="FILE", help="Refuse a change that breaks a rule of this policy.")
     @click.option("--lock", is_flag=True, help="Hold the cluster's lease while changing it.")
     @click.option(
         "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."

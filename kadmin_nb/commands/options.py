@@ -307,16 +307,6 @@ def of_each(ctx: click.Context, name: str, ask: Callable[[str], tuple[str, Any]]
     return GroupAnswer(answers)
 
 
-_POLICIES = "kadmin.policy"
-
-
-def _with_those_before(ctx: click.Context, option: click.Parameter, policies: tuple[str, ...]) -> tuple[str, ...]:
-    """A policy that is named before a sub-command holds for it too."""
-    ctx.meta[_POLICIES] = (*ctx.meta.get(_POLICIES, ()), *policies)
-    every: tuple[str, ...] = ctx.meta[_POLICIES]
-    return every
-
-
 def negated(ctx: click.Context, option: click.Parameter, is_typed: bool) -> bool:
     return not is_typed
 
@@ -333,13 +323,6 @@ every = click.option(
     help="Take a pattern that matches more than 100 names, or internal topics, and <any>.",
 )
 allow_unknown = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known.")
-_policy = click.option(
-    "--policy",
-    multiple=True,
-    metavar="FILE",
-    callback=_with_those_before,
-    help="Refuse a plan that breaks a rule of this policy.",
-)
 _allow = click.option(
     "--allow", multiple=True, metavar="'KEY ROW'", help="Allow a dangerous change: 'acks user=alice'."
 )
@@ -352,7 +335,7 @@ _wait_lease = click.option(
 
 
 def planning(command: Command) -> Command:
-    """`--reason`, `--save`, `--force`, `--allow-unknown`, `--policy`, `--print`: for a verb that plans.
+    """`--reason`, `--save`, `--force`, `--allow-unknown`, `--print`: for a verb that plans.
 
     The command takes `plan_options`.
     """
@@ -361,7 +344,6 @@ def planning(command: Command) -> Command:
     @click.option("--save", metavar="FILE", help="Write the plan to a file.")
     @click.option("--force", is_flag=True, help="Let --save overwrite another plan.")
     @allow_unknown
-    @_policy
     @wraps(command)
     def run(session: Session, /, **params: Any) -> Any:
         of_plan = {"reason": params.pop("reason")}
@@ -416,7 +398,6 @@ def applying(command: Command) -> Command:
     @click.option(
         "--require-approval", is_flag=True, help="Refuse a plan that no other person has approved (plan approve)."
     )
-    @_policy
     @_allow
     @click.option("--reason", help="The reason for what is allowed, where the plan has none; its journal keeps it.")
     @wraps(command)

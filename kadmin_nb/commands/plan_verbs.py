@@ -183,8 +183,7 @@ def policy() -> None:
     """A team's rules for quotas and configs: Python functions in a file.
 
     The policy of a profile (policy = "policies.py") applies to every plan: one
-    that breaks a rule is refused. --policy FILE adds another, on any verb that
-    plans or applies.
+    that breaks a rule is refused.
 
     \b
     {here} check policies.py prod

@@ -186,15 +186,14 @@ class Session:
 
     def save_or_apply(self, plan: Plan, plan_options: PlanOptions, impact: Any = None) -> Plan | Outcomes:
         """Save a plan, apply it, or show it with its impact on clients; one that breaks a policy is refused."""
-        chosen = self.with_policies(plan_options.apply_options)
         if not plan_options.apply:
-            judged = self.cluster.plans.guard(plan, chosen.policy)
+            judged = self.cluster.plans.guard(plan)
             self.warn(*(judged.remarks if judged else ()))
         plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         if not plan_options.apply:
             return self._with_way_on(plan, plan_options)
-        return self.cluster_to_change.apply(plan, chosen, progress=self.progress)
+        return self.cluster_to_change.apply(plan, plan_options.apply_options, progress=self.progress)
 
     def _with_way_on(self, plan: Plan, plan_options: PlanOptions) -> Plan:
         """The plan that says what applies it."""
@@ -209,10 +208,6 @@ class Session:
     def _with_impact(self, plan: Plan, impact: Any) -> Plan:
         """The plan with its impact on these clients, and the dangers that they tell of; without clients as it is."""
         return plan if impact is None else plan._with_impact(self.cluster.plans.bind(plan).impact(impact))
-
-    def with_policies(self, options: ApplyOptions) -> ApplyOptions:
-        """The options with all policies that this entry point was told of."""
-        return options
 
     def plan(self, plan_options: PlanOptions, impact: Any = None) -> Any:
         """The plan of what is staged, with its impact on these clients."""

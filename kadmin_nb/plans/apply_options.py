@@ -73,11 +73,6 @@ class ApplyOptions:
         """`allow` as several; a single one may be given as text."""
         return [self.allow] if isinstance(self.allow, str) else self.allow
 
-    @property
-    def policies(self) -> list[Any]:
-        """`policy` as a tuple; it may be several."""
-        return [*self.policy] if isinstance(self.policy, list | tuple) else [self.policy] if self.policy else []
-
 
 def with_arguments(options: ApplyOptions | None, given: Mapping[str, Any]) -> ApplyOptions:
     """The options, changed where a keyword argument is given; None is as if it were not given."""

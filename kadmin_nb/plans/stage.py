@@ -67,7 +67,7 @@ class StagedEdits:
     """The edits of a stage by their targets, in the order they were staged, as editors and sessions work on them.
 
     It may be filled from several threads, as a widget and a cell do. `version` counts its changes.
-    `shown` is the plan of it that somebody looked at last; `policies`, `reason` and `allowed` (keys that are not known)
+    `shown` is the plan of it that somebody looked at last; `reason` and `allowed` (keys that are not known)
     were given with what is staged, and go with it.
     """
 
@@ -77,7 +77,6 @@ class StagedEdits:
         self._listeners, self._apply_listeners = Listeners(), Listeners()
         self.version = 0
         self.shown: Plan | None = None
-        self.policies: tuple[str, ...] = ()
         self.reason: str | None = None
         self.allowed: frozenset[str] = frozenset()
 
@@ -169,7 +168,7 @@ class StagedEdits:
         """Count the change and tell the listeners."""
         self.version += 1
         if not self._edits:
-            self.shown, self.policies, self.reason, self.allowed = None, (), None, frozenset()
+            self.shown, self.reason, self.allowed = None, None, frozenset()
         self._listeners.tell()
 
 

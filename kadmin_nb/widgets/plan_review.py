@@ -248,7 +248,6 @@ class PlanReview(Panel):
             self.options,
             allow=self._allowed,
             reason=self.reason.value.strip() or self.options.reason,
-            policy=self._policies,
             usage=self.options.usage if is_measured else None,
             wait_lease=self.options.wait_lease or 0.0,
         )
@@ -269,12 +268,6 @@ class PlanReview(Panel):
     @property
     def _allowed(self) -> Sequence[str]:
         return [*self.options.allowed, *self.confirmations.typed]
-
-    @property
-    def _policies(self) -> Sequence[Any]:
-        """Those of the review, and those that were named for what is staged."""
-        staged = () if self.origin is None else self.origin.staged.policies
-        return list(dict.fromkeys([*self.options.policies, *staged]))
 
     def _planned_again(self, instead: Mapping[Target, Edit | None]) -> Plan:
         reason, stage = self.reason.value.strip() or self.plan.reason, self.origin and self.origin.stage

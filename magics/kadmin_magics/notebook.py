@@ -133,13 +133,7 @@ class NotebookSession(Session):
         staged = self._staged
         staged.allowed |= {*plan_options.allow_unknown}
         staged.reason = plan_options.reason or staged.reason
-        staged.policies = self.with_policies(plan_options.apply_options).policy
         return stage
-
-    def with_policies(self, options: ApplyOptions) -> ApplyOptions:
-        """The options, with the policies that were named since the stage was empty."""
-        staged = self._staged.policies if self.has_stage else ()
-        return replace(options, policy=tuple(dict.fromkeys((*staged, *options.policy))))
 
     @property
     def stage(self) -> Stage:
@@ -162,7 +156,7 @@ class NotebookSession(Session):
 
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
         self._refuse_elsewhere()
-        return self.cluster.plans.bind(plan).review(self.with_policies(options))
+        return self.cluster.plans.bind(plan).review(options)
 
     def plan(self, plan_options: PlanOptions, impact: Any = None) -> Plan:
         from kadmin_nb.plans.plan import applied_by
@@ -170,8 +164,7 @@ class NotebookSession(Session):
         edits = self._staged
         allowed, reason = {*edits.allowed, *plan_options.allow_unknown}, plan_options.reason or edits.reason
         plan = planned(self.stage, replace(plan_options, reason=reason, allow_unknown=allowed))
-        edits.policies = self.with_policies(plan_options.apply_options).policy
-        self.cluster.plans.guard(plan, edits.policies)
+        self.cluster.plans.guard(plan)
         plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         edits.shown = plan
@@ -185,7 +178,7 @@ class NotebookSession(Session):
 
         plan, outcomes = self._shown(plan_id), None
         try:
-            outcomes = self.cluster.apply(plan, self.with_policies(apply_options), progress=self.progress)
+            outcomes = self.cluster.apply(plan, apply_options, progress=self.progress)
         except (PartlyFailed, Interrupted) as exc:
             outcomes = exc.outcomes
             raise

@@ -100,21 +100,17 @@ def test_a_plan_of_another_cluster_is_refused(live, cluster, who, tmp_path) -> N
     assert "the plan is for cluster another" in str(live.refused(f"%kplan review {place}", kn.errors.WrongCluster))
 
 
-def test_a_policy_of_the_line_holds_for_the_widget(live, stage, who, tmp_path) -> None:
+def test_a_policy_holds_for_the_widget(stage, who, tmp_path) -> None:
     """The policy that I named was forgotten as soon as I clicked."""
     policy = tmp_path / "policies.py"
     policy.write_text(POLICY)
-    live(f"%kquota set producer_byte_rate=1kB user={who}")
-    live.refused(f"%kquota plan --review --policy {policy}", kn.PlanRefused)
-    live("%kquota discard")
-    live(f"%kquota set producer_byte_rate=1kB user={who} --policy {policy}")
-    live.refused("%kquota plan --review", kn.PlanRefused)
-    review = stage.plan().review()
+    stage.set_quota("producer_byte_rate", "1kB", user=who)
+    review = stage.plan().review(policy=str(policy))
     assert review.widget
     review.apply()
     review._work._thread.join(30)
     assert review.status.startswith("PlanRefused: ")
-    live("%kquota discard")
+    stage.discard()
 
 
 POLICY = '''def no_small_limits(quotas):

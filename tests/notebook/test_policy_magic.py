@@ -1,4 +1,4 @@
-"""`%kadmin policy check`, and `--policy` beside the stage, in a notebook."""
+"""`%kadmin policy check`, and a profile's policy beside the stage, in a notebook."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from kadmin_nb.policy import PolicyAnswer
 pytestmark = pytest.mark.broker
 
 
-def test_a_stage_is_judged_before_it_is_shown(live, kafka, name, tmp_path):
-    """The policy was named when the first line was staged, and forgotten when the plan was made."""
+def test_a_stage_is_judged_before_it_is_shown(notebook, kafka, name, tmp_path, monkeypatch):
+    """The policy was in force when a line was staged, and forgotten when the plan was made."""
+    live = notebook
     user, place = name("user"), tmp_path / "policies.py"
     place.write_text(
         f'def ceiling(quotas):\n    """ask first"""\n'
         f'    return quotas[(quotas.user == "{user}") & (quotas.key != "producer_byte_rate")]\n'
     )
-    live(f"%kquota set consumer_byte_rate=1MB/s user={user} --policy {place}")
+    (tmp_path / "kadmin-nb.toml").write_text(
+        f'[profiles.dev]\nbootstrap = "{kafka.bootstrap}"\npolicy = "policies.py"\n'
+    )
+    monkeypatch.setenv("KADMIN_CONFIG", str(tmp_path / "kadmin-nb.toml"))
+    live("%kadmin use dev")
+    live(f"%kquota set consumer_byte_rate=1MB/s user={user}")
     live(f"%kquota set producer_byte_rate=1MB/s user={user}")
     error = live.refused("%kquota plan", kn.PlanRefused)
     assert "breaks ceiling" in str(error)
     assert "ask first" in str(error)
     live.refused("%kquota apply")
     live("%kquota discard")
-    live(f"%kquota set consumer_byte_rate=1MB/s user={user}")
-    live("%kquota plan")
-    assert "breaks ceiling" in str(live.refused(f"%kquota apply --policy {place}", kn.PlanRefused))
     answer = live(f"%kadmin policy check {place}")
     assert isinstance(answer, PolicyAnswer)
     assert answer.ok

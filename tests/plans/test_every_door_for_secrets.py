@@ -172,7 +172,7 @@ def test_a_free_text_with_a_secret_is_refused_before_it_is_written(kadmin, clust
     for words in (
         [*change, "--save", "p.json", "--reason", text],
         [*change, "--apply", "--allow", f"retention.ms topic={topic}", "--reason", text],
-        [*change, "--policy", policy, "--save", "p.json"],
+        ["policy", "check", policy, "--out", "p.json"],
         ["config", "set", f"client.note={text}", f"topic={topic}", "--save", "p.json"],
         ["config", "set", f"retention.ms={text}", f"topic={topic}", "--save", "p.json"],
         ["kafka-configs", "--alter", "--topic", topic, "--add-config", f"client.note={text}"],

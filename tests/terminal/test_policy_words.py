@@ -1,4 +1,4 @@
-"""`policy check` as it is typed, in a shell and by CI; and `--policy` on the verbs that plan and apply."""
+"""`policy check` as it is typed, in a shell and by CI; and a profile's on the verbs that plan and apply."""
 
 from __future__ import annotations
 
@@ -58,58 +58,68 @@ def test_ci_sees_it_in_the_exit_code(live, kadmin, kafka, high, cluster, tmp_pat
     assert kadmin("policy", "check", policy, kafka.bootstrap).code == 1
 
 
-def test_a_verb_that_plans_or_applies_is_refused(live, cluster, unique, tmp_path):
-    """--policy was typed at the verb that planned, and the one that applied did not know it."""
+@pytest.fixture
+def under(kadmin, kafka, tmp_path, monkeypatch) -> Callable:
+    """Type a line on a profile that has this policy."""
+
+    def under(policy: str, *words: str) -> object:
+        config = tmp_path / "kadmin-nb.toml"
+        config.write_text(f'[profiles.dev]\nbootstrap = "{kafka.bootstrap}"\npolicy = "{policy}"\n')
+        monkeypatch.setenv("KADMIN_CONFIG", str(config))
+        return kadmin(*words, "--cluster", "dev")
+
+    return under
+
+
+def test_a_verb_that_plans_or_applies_is_refused(live, under, cluster, unique, tmp_path):
+    """The verb that planned was refused, and the one that applied did not know the policy."""
     user = unique("user")
     policy, line = written(tmp_path, user), ("quota", "set", "producer_byte_rate=60MB/s", f"user={user}")
     for more in ((), ("--apply",), ("--save", str(tmp_path / "no.json"))):
-        said = live(*line, "--policy", policy, *more)
+        said = under(policy, *line, *more)
         assert (said.code, "breaks ceiling" in said.err, "ask the <platform> team" in said.err) == (5, True, True)
     assert not (tmp_path / "no.json").exists()
     saved = str(tmp_path / "p.json")
     assert live(*line, "--save", saved).code == 0
-    assert live("plan", "apply", saved, "--policy", policy).code == 5
+    assert under(policy, "plan", "apply", saved).code == 5
     (tmp_path / "lines.txt").write_text(f"set producer_byte_rate=60MB/s user={user}\n")
-    assert live("plan", "-f", str(tmp_path / "lines.txt"), "--policy", policy).code == 5
+    assert under(policy, "plan", "-f", str(tmp_path / "lines.txt")).code == 5
     assert live("policy", "check", policy, saved).code == 1
     assert not len(cluster.quotas.describe(user=user))
     assert live("plan", "apply", saved).code == 0
-    assert live("plan", "apply", saved, "--policy", policy).code == 0  # it breaks nothing that is not so already
+    assert under(policy, "plan", "apply", saved).code == 0  # it breaks nothing that is not so already
     eventually(lambda: len(cluster.quotas.describe(user=user)), 1)
 
 
-def test_what_refuses_nothing_is_said(live, high, unique, tmp_path):
+def test_what_refuses_nothing_is_said(under, high, unique, tmp_path):
     """The rule only warned, and nobody ever saw it."""
     line = ("quota", "set", "producer_byte_rate=58MB/s", f"user={high}")
-    said = live(*line, "--policy", written(tmp_path, high))
+    said = under(written(tmp_path, high), *line)
     assert (said.code, "as without the plan" in said.err, f"policy: ceiling: user={high}" in said.err) == (
         0,
         True,
         True,
     )
-    line = ("quota", "set", "producer_byte_rate=62MB/s", f"user={high}", "--policy")
+    line = ("quota", "set", "producer_byte_rate=62MB/s", f"user={high}")
     danger = written(tmp_path, high, severity="danger", name="danger")
-    said = live(*line, danger)
+    said = under(danger, *line)
     assert (said.code, f"policy: danger: user={high}" in said.err) == (0, True)
-    said = live(*line, danger, "--apply")
+    said = under(danger, *line, "--apply")
     row = f"producer_byte_rate user={high}"
     assert (said.code, f"Dangerous: user={high} " in said.err, f"--allow '{row}'" in said.err) == (5, True, True)
-    assert live(*line, danger, "--apply", "--allow", row, "--reason", "meant").code == 0
-    said = live(*line, written(tmp_path, unique("user")))
+    assert under(danger, *line, "--apply", "--allow", row, "--reason", "meant").code == 0
+    said = under(written(tmp_path, unique("user")), *line)
     assert (said.code, said.err) == (0, "")
 
 
-def test_a_profile_has_a_policy(kadmin, kafka, high, tmp_path, monkeypatch):
+def test_a_profile_has_a_policy(under, kadmin, high, tmp_path):
     """The policy was in force for whoever remembered to type it."""
-    written(tmp_path, high)
-    config = tmp_path / "kadmin-nb.toml"
-    config.write_text(f'[profiles.dev]\nbootstrap = "{kafka.bootstrap}"\npolicy = "ceiling.py"\n')
-    monkeypatch.setenv("KADMIN_CONFIG", str(config))
-    assert kadmin("policy", "check", str(tmp_path / "ceiling.py"), "dev").code == 1
-    line = ("quota", "set", f"user={high}", "-c", "dev")
-    said = kadmin(*line, "producer_byte_rate=70MB/s", "--apply")
+    policy = written(tmp_path, high)
+    line = ("quota", "set", f"user={high}")
+    said = under("ceiling.py", *line, "producer_byte_rate=70MB/s", "--apply")
     assert (said.code, "breaks ceiling" in said.err) == (5, True)
-    assert kadmin(*line, "producer_byte_rate=55MB/s").code == 0
+    assert kadmin("policy", "check", policy, "dev").code == 1
+    assert kadmin(*line, "-c", "dev", "producer_byte_rate=55MB/s").code == 0
 
 
 def test_a_policy_that_lies_in_a_folder_is_not_run(live, unique, tmp_path, monkeypatch):
