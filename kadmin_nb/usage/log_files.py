@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pyarrow as pa
 
 from ..errors import Invalid, NotFound, UsageError
-from ..files import refuse_utf_16
 
 LONGEST_LINE = 1 << 26
 """Bytes of a line that is read. A gzip of a megabyte may hold one line of a gigabyte, for which no worker has room."""
@@ -26,9 +23,6 @@ TORN = "Name the other files to leave it out, or give what can be unpacked: gzip
 COMPRESSED = (".gz", ".bz2", ".lz4", ".zst")
 """The ends of names of files that are unpacked."""
 _CHUNK = 1 << 23
-_FIRST_BYTES = 64
-_LEGAL = re.compile(r"[^\w/!$&'()*+,;=:@~.\-]", re.ASCII)
-"""ASCII that an address of a file does not have as it is."""
 
 
 def local_files(paths: Iterable[str]) -> list[Path]:
@@ -42,8 +36,6 @@ def local_files(paths: Iterable[str]) -> list[Path]:
         There is no such path, or no file below it.
     UsageError
         One is not a regular file, such as a pipe.
-    Invalid
-        One is UTF-16.
     """
     places = [place for path in dict.fromkeys(paths) for place in _places(path)]
     files = [file for place in places for file in _below(place)]
@@ -52,21 +44,12 @@ def local_files(paths: Iterable[str]) -> list[Path]:
     for file in files:
         if not stat.S_ISREG(file.stat().st_mode):
             raise UsageError(f"{file} is not a file", hint="A pipe or a device may never end.")
-        if file.suffix not in COMPRESSED and os.access(file, os.R_OK):
-            with file.open("rb") as stream:  # the lines of UTF-16 would be a quarantine of nonsense
-                refuse_utf_16(stream.read(_FIRST_BYTES), str(file), "a request log")
     return files
 
 
 def size_of(files: Iterable[Path]) -> int:
     """Bytes of text in these files, about: what a compressed one holds is a guess."""
     return sum(file.stat().st_size * (PACKED if file.suffix in COMPRESSED else 1) for file in files)
-
-
-def address(file: Path) -> str:
-    """The file's address as Spark writes it."""
-    path = _LEGAL.sub(lambda match: quote(match[0]) if match[0].isascii() else match[0], str(file.absolute()))
-    return f"file:{path}"
 
 
 def _places(path: str) -> Sequence[Path]:
@@ -92,15 +75,15 @@ def _is_seen(name: str) -> bool:
 
 
 def line_batches(files: Sequence[Path]) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """The address of a file and some of its lines, as bytes."""
+    """The path of a file and some of its lines, as bytes."""
     for file in files:
         try:
             with pa.input_stream(str(file)) as stream:  # which unpacks by the name's end
-                yield from ((pa.repeat(address(file), len(lines)), lines) for lines in _in_lines(stream))
+                yield from ((pa.repeat(str(file.absolute()), len(lines)), lines) for lines in _in_lines(stream))
         except (OSError, pa.ArrowInvalid) as error:
             if file.suffix not in COMPRESSED:
                 raise Invalid(f"{file} cannot be read: {error}") from None
-            raise Invalid(f"{address(file)} cannot be read to its end", hint=TORN) from None
+            raise Invalid(f"{file} cannot be read to its end", hint=TORN) from None
 
 
 def _in_lines(stream: Any) -> Iterator[pa.Array]:

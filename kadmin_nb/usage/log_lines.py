@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from .written_times import instants_text, is_dated, written_times
+from .written_times import instants_text, written_times
 
 OLD = (b"RequestHeader(", b"{api_key=", b"Name:")
 """How the text of a request begins that Kafka before 2.8 wrote; of 1.0 to 2.7, of 0.10 and 0.11, and of 0.8."""
@@ -282,7 +282,7 @@ def unwrapped(line: pa.Array, deep: int = OBJECTS_DEEP) -> MarkedLines:
         return marked
     kafkas = unwrapped(inner.fill_null(""), deep - 1)
     dated, is_object = np.zeros(len(rows), bool), np.zeros(len(line), bool)
-    dated[kafkas.requests] = is_dated(written_times(kafkas.fronts(kafkas.requests)))
+    dated[kafkas.requests] = pc.not_equal(written_times(kafkas.fronts(kafkas.requests)), "")
     is_object[rows] = True
     time_and_blank = pc.fill_null(pc.binary_join_element_wise(when, "", " "), "")
     prefix = pa.array(map(bytes, marked.slices(marked.starts[rows], begins)), pa.string())

@@ -26,7 +26,7 @@ from ..frames.relational import Frame, Measure, added_up, each_once, select, wit
 from ..frames.spark import is_spark, is_stream
 from ..model.findings import Row
 from ..resolution.input_columns import CLUSTER
-from .log_files import address, line_batches, local_files
+from .log_files import line_batches, local_files
 from .request_rows import (
     ALL,
     CUT,
@@ -236,7 +236,7 @@ def requests(
         at once.
     broker
         The broker that wrote it: an id, or a regular expression whose group is the id within a file's path
-        (`r"broker-(\\d+)/"`, in Java's syntax). Required.
+        (`r"broker-(\\d+)/"`). Required.
     tz
         The brokers' time zone, `Europe/Berlin`: log4j writes their local time. Not needed if the pattern has an offset
         or a zone's name, which count whatever `tz` is; or if the lines have no time and their JSON objects do.
@@ -275,7 +275,7 @@ def requests(
 
         return Requests(spark_lines(places, spark or places.sparkSession, reader), reader, dedupe)
     files = local_files(places)
-    check_paths(reader.broker, map(address, files))
+    check_paths(reader.broker, (str(file.absolute()) for file in files))
     return Requests(_lines_here(files, reader, ", ".join(places)), reader, dedupe)
 
 

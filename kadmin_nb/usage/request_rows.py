@@ -19,7 +19,7 @@ from ..frames import schemas
 from ..resolution.input_columns import CLUSTER
 from .arithmetic import SHARE_FETCH
 from .log_lines import is_part, parsed_columns
-from .written_times import READ_FORMATS, Times, check_zone, is_dated, times
+from .written_times import READ_FORMATS, Times, times, zone_of
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
 """The listeners that are not for clients, unless somebody says which: a regular expression of their names."""
@@ -47,11 +47,9 @@ NOT_KAFKA = "not a line of Kafka's request log"
 OLD_KAFKA = "Kafka before 2.8 writes no JSON"
 CUT = "cut by the container runtime"
 BROKEN = "the JSON is broken, or not Kafka's"
-NO_TIME = "no time in front that can be read"
-NO_DATE = "a time of day in front, without a date that can be read"
+NO_TIME = "no date and time in front that can be read, or that this tz has"
 NO_ZONE = "the time has no offset, and no tz was given"
 OTHER_ZONE = "the word behind the time is not a name of the zone tz"
-NO_SUCH_TIME = "the time does not exist in this tz: the clocks skipped it"
 NO_BROKER = "its path names no broker"
 
 FORWARDED, OF_BROKERS, OF_FOLLOWERS = "forwarded", "inter-broker", "follower"
@@ -88,8 +86,6 @@ _SIZED = pa.array(["PRODUCE", "FETCH", SHARE_FETCH], pa.string())
 
 BROKER_HINT = r"Pass broker=3, or a pattern of the paths such as r'broker-(\d+)/'."
 _BROKER = pa.int32()
-_GROUP_NAME = re.compile(r"\(\?<(?=[A-Za-z])")
-"""As Java spells it; Python wants a P."""
 
 
 def check_paths(broker: int | str, paths: Iterable[str]) -> None:
@@ -107,7 +103,7 @@ def check_paths(broker: int | str, paths: Iterable[str]) -> None:
 
 def _id_in(path: str | None, pattern: str) -> int | None:
     """The broker's id, which is the first group of the pattern."""
-    found = re.search(_GROUP_NAME.sub("(?P<", pattern), path or "", re.ASCII)
+    found = re.search(pattern, path or "", re.ASCII)
     digits = found[1] if found else None
     return int(digits) if digits and digits.isdecimal() and int(digits) < 1 << 31 else None
 
@@ -124,7 +120,7 @@ def _check_broker(broker: object) -> None:
     if isinstance(broker, int):
         return
     try:
-        groups = re.compile(_GROUP_NAME.sub("(?P<", str(broker))).groups
+        groups = re.compile(str(broker)).groups
     except re.error:
         groups = 0
     if not groups:
@@ -149,7 +145,7 @@ class LogReader:
         UsageError
             Not a time zone; no broker is named, or no pattern that finds one.
         """
-        check_zone(tz)
+        zone_of(tz)  # refuses what is none
         _check_broker(broker)
         if not isinstance(inter_broker, str):
             inter_broker = "^(" + "|".join(map(re.escape, inter_broker)) + ")$"
@@ -239,9 +235,7 @@ def _faults(columns: dict[str, pa.Array], clock: Times, tz: str | None) -> pa.Ar
         BROKEN: _any(*missing),
         **({NO_ZONE: _all(is_timeless, clock.has_no_zone)} if tz is None else {}),
         OTHER_ZONE: clock.has_other_zone,
-        NO_DATE: _all(is_timeless, pc.not_equal(written, ""), pc.invert(is_dated(written))),
         NO_TIME: is_timeless,
-        NO_SUCH_TIME: clock.is_skipped,
         NO_BROKER: _all(columns["broker"].is_null(), columns["reason"].is_null()),  # a controller has its own ports
     }
     return _first_case(cases)
@@ -288,7 +282,6 @@ _FAULT_HINTS = {
     NO_BROKER: BROKER_HINT,
     BROKEN: "A line is log4j's prefix, Completed request:, and Kafka's JSON, or that in a string of a JSON object.",
     NO_TIME: READ_FORMATS,
-    NO_DATE: READ_FORMATS,
     OTHER_ZONE: "Pass the brokers' zone as tz, one that has that name.",
 }
 

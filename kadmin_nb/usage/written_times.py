@@ -38,30 +38,21 @@ _DATED = (
 """With slashes, with the name of a month, and COMPACT, which is the basic form of ISO 8601 too."""
 _PACKED = r"^(\d\d)(\d\d)(\d\d)[.,]?(\d+)$"
 _SINCE_1970 = r"^\W*(?P<number>\d{10}(?:\d{3})?)(?:\W|$)"
-_TIME_OF_DAY = rf"(?:^|\D){_TIME}"
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _LEVEL_WORDS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """Words of log4j that may stand where a zone does."""
 
 
 def written_times(fronts: pa.Array) -> pa.Array:
-    """The time in each text, `2026-11-26 11:15:22.718`, with its offset, or a word behind it as `[CET]`; "" for none.
-
-    Of a time of day without a date, only that.
-    """
+    """The time in each text, `2026-11-26 11:15:22.718`, with its offset, or a word behind it as `[CET]`; or ""."""
     parts = _parts(fronts, _ISO)
     iso = pc.replace_substring(parts("written"), ",", ".")
     found = pc.fill_null(pc.binary_join_element_wise(iso, _zone(parts), ""), "")
-    for pattern in (*_DATED, _SINCE_1970, _TIME_OF_DAY):
+    for pattern in (*_DATED, _SINCE_1970):
         missing = pc.equal(found, "")
         if pc.any(missing).as_py():
             found = pc.replace_with_mask(found, missing, _of_pattern(fronts.filter(missing), pattern))
     return found
-
-
-def is_dated(written: pa.Array) -> pa.Array:
-    """Has the time a date?"""
-    return pc.greater_equal(pc.utf8_length(written), len("2026-11-26 11:15:22"))
 
 
 def _of_pattern(fronts: pa.Array, pattern: str) -> pa.Array:
@@ -69,8 +60,6 @@ def _of_pattern(fronts: pa.Array, pattern: str) -> pa.Array:
     parts = _parts(fronts, pattern)
     if pattern == _SINCE_1970:
         return instants_text(parts("number").cast(pa.float64()))
-    if pattern == _TIME_OF_DAY:
-        return pc.fill_null(parts("time"), "")
     number = pc.add(pc.index_in(parts("month"), pa.array(_MONTHS)), 1).cast(pa.string())
     month = pc.if_else(pc.ascii_is_alpha(parts("month")), pc.utf8_lpad(number, 2, "0"), parts("month"))
     date = pc.binary_join_element_wise(parts("year"), month, parts("day"), "-")
@@ -106,7 +95,7 @@ def _zone(parts: Callable[[str], pa.Array]) -> pa.Array:
 
 
 class Times(NamedTuple):
-    """The `instants`, null where the text has none; is the clock's time passed twice, was it never shown?
+    """The `instants`, null where the text has none, or one that the clock skipped; is it passed twice?
 
     `has_no_zone`: neither an offset nor the name of a zone stands behind the time. `has_other_zone`: a name does that
     tz does not have.
@@ -114,24 +103,8 @@ class Times(NamedTuple):
 
     instants: pa.Array
     is_ambiguous: pa.Array
-    is_skipped: pa.Array
     has_no_zone: pa.Array
     has_other_zone: pa.Array
-
-
-def check_zone(tz: str | None) -> None:
-    """Refuse what is not a time zone.
-
-    Raises
-    ------
-    UsageError
-    """
-    if tz is None or _FIXED.fullmatch(tz):
-        return
-    try:
-        ZoneInfo(tz)
-    except (KeyError, ValueError, OSError):
-        raise UsageError(f"{tz} is not a time zone", hint="For example Europe/Berlin, UTC or +02:00.") from None
 
 
 def zone_of(tz: str | None) -> tzinfo:
@@ -142,10 +115,12 @@ def zone_of(tz: str | None) -> tzinfo:
     UsageError
         It is none.
     """
-    check_zone(tz)
     fixed = _FIXED.fullmatch(tz or "UTC")
     if fixed is None:
-        return ZoneInfo(str(tz))
+        try:
+            return ZoneInfo(str(tz))
+        except (KeyError, ValueError, OSError):
+            raise UsageError(f"{tz} is not a time zone", hint="For example Europe/Berlin, UTC or +02:00.") from None
     sign, hours, minutes = fixed.groups()
     distance = timedelta() if sign is None else timedelta(hours=int(hours), minutes=int(minutes))
     return timezone(-distance if sign == "-" else distance)
@@ -161,24 +136,24 @@ def times(written: pa.Array, tz: str | None) -> Times:
     with_offset = pc.match_substring_regex(texts, _OFFSET)
     clocks = _parsed(pc.if_else(pc.or_(with_offset, has_other_zone), None, texts), _CLOCK)
     exact = _parsed(pc.replace_substring_regex(pc.if_else(with_offset, texts, None), r"\s(.{1,6})$", r"\1"), MOMENT)
-    instants, is_ambiguous, is_skipped = _of_zone(clocks, tz)
-    has_no_zone = pc.and_(is_dated(texts), pc.invert(with_offset))
-    return Times(pc.coalesce(exact, instants), is_ambiguous, is_skipped, has_no_zone, has_other_zone)
+    instants, is_ambiguous = _of_zone(clocks, tz)
+    has_no_zone = pc.and_(pc.not_equal(texts, ""), pc.invert(with_offset))
+    return Times(pc.coalesce(exact, instants), is_ambiguous, has_no_zone, has_other_zone)
 
 
-def _of_zone(clocks: pa.Array, tz: str | None) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """The instants; of an hour that the clock passes twice the first is taken. Was it such an hour, was it skipped?"""
+def _of_zone(clocks: pa.Array, tz: str | None) -> tuple[pa.Array, pa.Array]:
+    """The instants, null where the clock skipped it; of an hour that it passes twice the first. Is it such an hour?"""
     never = pa.repeat(False, len(clocks))
     if tz is None:
-        return pa.nulls(len(clocks), MOMENT), never, never
+        return pa.nulls(len(clocks), MOMENT), never
     if _FIXED.fullmatch(tz):
         ahead = pa.scalar(zone_of(tz).utcoffset(None), pa.duration("us"))
-        return pc.subtract(clocks, ahead).cast(MOMENT), never, never
+        return pc.subtract(clocks, ahead).cast(MOMENT), never
     first, last = (
         pc.assume_timezone(clocks, tz, ambiguous=which, nonexistent="latest") for which in ("earliest", "latest")
     )
-    is_skipped = pc.fill_null(pc.not_equal(pc.local_timestamp(first), clocks), False)
-    return first.cast(MOMENT), pc.fill_null(pc.not_equal(first, last), False), is_skipped
+    exists = pc.equal(pc.local_timestamp(first), clocks)
+    return pc.if_else(exists, first, None).cast(MOMENT), pc.fill_null(pc.not_equal(first, last), False)
 
 
 def _parsed(texts: pa.Array, kind: pa.DataType) -> pa.Array:

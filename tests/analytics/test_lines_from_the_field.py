@@ -225,8 +225,8 @@ UNCLEAR = {
     "a name that tz has not": ("2026-11-26 11:15:22,718 CET", request_rows.OTHER_ZONE),
     "a word": ("2026-11-26 11:15:22,718 KAFKA", request_rows.OTHER_ZONE),
     "another place than tz": ("2026-11-26 11:15:22,718 Europe/Berlin", request_rows.OTHER_ZONE),
-    "ABSOLUTE": ("11:15:22,718", request_rows.NO_DATE),
-    "a day or a month": ("11/02/2026 11:15:22,718", request_rows.NO_DATE),
+    "ABSOLUTE": ("11:15:22,718", request_rows.NO_TIME),
+    "a day or a month": ("11/02/2026 11:15:22,718", request_rows.NO_TIME),
     "a number that is no time": ("17", request_rows.NO_TIME),
     "no time": ("yesterday", request_rows.NO_TIME),
 }

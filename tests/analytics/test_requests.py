@@ -235,7 +235,7 @@ def test_the_hour_that_comes_twice_is_told(of, spark, log):
 def test_a_time_that_never_was_is_no_time(of, spark, log):
     """The tz was wrong, and nobody noticed."""
     read = of(spark, log(FAST, at(FAST, "2026-03-29 02:30:00,000")), tz="Europe/Berlin")
-    assert read.counts.quarantined == {request_rows.NO_SUCH_TIME: 1}
+    assert read.counts.quarantined == {request_rows.NO_TIME: 1}
 
 
 def test_a_request_whose_bytes_are_not_told(of, spark, log):
