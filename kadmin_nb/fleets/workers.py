@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from ..errors import KadminError
 from ..frames import spark
+from ..frames.given_frames import plain_schema
 
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[Any, Batches], Iterator[pa.RecordBatch]]
@@ -69,7 +70,7 @@ Parts = Callable[[Batches], Iterator[pa.Table]]
 def _worked(frame: Any, kernel: Kernel, arguments: tuple[Any, ...], schema: pa.Schema, parts: Parts) -> Any:
     if not spark.is_spark(frame):
         return _fitted(kernel(frame, *arguments), schema)
-    plain = spark.plain_schema(schema)
+    plain = plain_schema(schema)
     return frame.mapInArrow(by_value(_part_by_part, (kernel, arguments, plain, parts)), spark.spark_schema(plain))
 
 

@@ -35,8 +35,13 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
 
 def plain(table: pa.Table) -> pa.Table:
     """`table` with dictionary-encoded strings, also inside structs, as plain strings."""
-    schema = pa.schema([field.with_type(_plain_type(field.type)) for field in table.schema], table.schema.metadata)
+    schema = plain_schema(table.schema)
     return table if schema.equals(table.schema) else table.cast(schema)
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns as Spark and pandas have them: without dictionaries."""
+    return pa.schema([field.with_type(_plain_type(field.type)) for field in schema], schema.metadata)
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
@@ -75,21 +80,18 @@ def table_of(frame: Any, what: str, *, mixed: Collection[str] = ()) -> pa.Table:
         The first cell that is of another type than its column.
     """
     table = _read(frame, what, mixed)
-    for place, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type) and field.name not in mixed:
-            table = table.set_column(place, field.name, table.column(place).cast(pa.float64()))
-        elif pa.types.is_string_view(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
-        elif pa.types.is_dictionary(field.type) and pa.types.is_string_view(field.type.value_type):
-            table = table.set_column(place, field.name, _without_views(table.column(place)))
-    return table
+    fields = [field.with_type(_known_type(field.type, field.name in mixed)) for field in table.schema]
+    schema = pa.schema(fields, table.schema.metadata)
+    return table if schema.equals(table.schema) else table.cast(schema)
 
 
-def _without_views(words: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Words without the texts of Polars, string views, which most of Arrow's functions do not know."""
-    kind = pa.dictionary(words.type.index_type, pa.string())
-    parts = (pa.DictionaryArray.from_arrays(one.indices, one.dictionary.cast(pa.string())) for one in words.chunks)
-    return pa.chunked_array(list(parts), kind)
+def _known_type(kind: pa.DataType, is_mixed: bool) -> pa.DataType:
+    """The type that a column is worked on in: most of Arrow's functions know no string views, as Polars has them."""
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _known_type(kind.value_type, is_mixed))
+    if pa.types.is_decimal(kind) and not is_mixed:
+        return pa.float64()
+    return pa.string() if pa.types.is_string_view(kind) else kind
 
 
 def arrow_table(
@@ -199,8 +201,8 @@ def cell_text(value: Any) -> str:
 
     Raises
     ------
-    TypeError
-        Of anything else: bytes, a dict, a time.
+    TypeError, ValueError
+        Of anything else: bytes, a dict, a time; an integer with more digits than Python writes.
     """
     if isinstance(value, bool | np.bool_):
         return str(value).lower()
@@ -211,15 +213,8 @@ def cell_text(value: Any) -> str:
     if isinstance(value, Decimal) and value.is_finite():
         return in_digits(value)
     if isinstance(value, str | numbers.Number | os.PathLike):
-        return _digits(value)
-    raise TypeError(type(value).__name__)
-
-
-def _digits(value: Any) -> str:
-    try:
         return str(value)
-    except ValueError:
-        raise TypeError("int with more digits than Python writes") from None
+    raise TypeError(type(value).__name__)
 
 
 def _is_missing(cell: Any) -> bool:

@@ -340,7 +340,13 @@ def guarded(frame: Frame, right: Mapping[str, Expression], problem: str, label: 
         A row is not right; these columns of it are shown.
     """
     if spark.is_spark(frame):
-        return spark.guarded(frame, right, f"{problem} in a row of {label}: ", shown)
+        from pyspark.sql import functions as F
+
+        row = F.to_json(F.struct(*shown), {"ignoreNullFields": "false"})
+        safe = F.regexp_replace(row, r"\p{C}", "\ufffd")  # a terminal would obey it
+        starts = {name: F.lit(f"{problem.format(name)} in a row of {label}: ") for name in right}
+        stops = {name: F.raise_error(F.concat(start, safe)) for name, start in starts.items()}
+        return frame.withColumns({n: F.when(is_right, F.col(n)).otherwise(stops[n]) for n, is_right in right.items()})
     for name, is_right in right.items():
         wrong = frame.filter(pc.invert(pc.coalesce(is_right, False))).slice(0, 1).select(list(shown)).to_pylist()
         if wrong:
@@ -371,7 +377,10 @@ def without_faults(frame: Frame, name: str, fault: str) -> Frame:
         The first fault.
     """
     if spark.is_spark(frame):
-        return spark.without_faults(frame, name, fault)
+        from pyspark.sql import functions as F
+
+        sound = F.when(F.isnull(fault), F.col(name)).otherwise(F.raise_error(F.col(fault)))
+        return frame.withColumn(name, sound).drop(fault)
     for text in frame[fault].drop_null().slice(0, 1).to_pylist():
         raise Invalid(text)
     return frame.drop_columns([fault])
@@ -383,8 +392,10 @@ def added_up(frame: Frame, by: Sequence[str], measures: Mapping[str, Measure], *
     Arrow's are, if it is asked for, in the order of their first rows, and sums always the same to their last digit.
     """
     if spark.is_spark(frame):
+        from pyspark.sql import functions as F
+
         texts = {name: FUNCTIONS[function][2].format(f"`{column}`") for name, (function, column) in measures.items()}
-        return spark.added_up(frame, by, texts)
+        return frame.groupBy(*by).agg(*(F.expr(text).alias(name) for name, text in texts.items()))
     asked: list[tuple[Any, ...]] = [
         ([], "count_all") if function == "count_rows" else (column, *FUNCTIONS[function][:2])
         for function, column in measures.values()
@@ -407,7 +418,11 @@ def largest(frame: Frame, by: Sequence[str], measures: Mapping[str, Measure], mo
     """
     groups, order = added_up(frame, by, measures), next(iter(measures))
     if spark.is_spark(groups):
-        return spark.first_groups(groups, order, by, most), groups.count()
+        from pyspark.sql import functions as F
+
+        with spark.errors_in_one_line():
+            first = groups.orderBy(F.desc_nulls_last(order), *map(F.col, by)).limit(most).toArrow()
+            return first, groups.count()
     sort_keys = [(order, "descending"), *((name, "ascending") for name in by)]
     return groups.sort_by(sort_keys).slice(0, most), len(groups)
 
@@ -461,7 +476,11 @@ def each_once(frame: Frame, columns: Sequence[str] | None = None, together: Sequ
 def with_number_of(frame: Frame, name: str, column: str, by: Sequence[str]) -> Frame:
     """The frame with the number of values that a column has in all rows that agree in the columns `by`."""
     if spark.is_spark(frame):
-        return spark.with_number_of(frame, name, column, by)
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        group = Window.partitionBy(*map(F.col, by)) if by else Window.partitionBy(F.lit(0))
+        return frame.withColumn(name, F.size(F.collect_set(column).over(group)).cast("bigint"))
     if not by:
         return frame.append_column(name, pa.repeat(pc.count_distinct(frame[column]), len(frame)))
     return frame.join(added_up(frame, by, {name: ("count_distinct", column)}), [*by], join_type="inner")
@@ -476,7 +495,9 @@ def brought_together(frame: Frame, by: Sequence[str], inside: Sequence[str]) -> 
     """
     beside = [name for name in by if name not in inside]
     if spark.is_spark(frame):
-        return spark.through_a_generator(frame.repartition(*by), beside, inside)
+        from pyspark.sql import functions as F
+
+        return frame.repartition(*by).select(*beside, F.inline(F.array(F.struct(*inside))))
     return frame.select([*beside, *inside])
 
 

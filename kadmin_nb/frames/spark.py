@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageE
 from ..jars import Release
 from . import schemas
 from .frame import DAY, MOMENT, Frame
-from .given_frames import plain, table_of
+from .given_frames import plain, plain_schema, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -166,41 +166,10 @@ def taken(frame: object, spark: SparkSession | None = None) -> DataFrame:
     return to_spark(table_of(frame, "the frame"), spark)
 
 
-def added_up(frame: DataFrame, by: Sequence[str], measures: Mapping[str, str]) -> DataFrame:
-    """The groups of a frame, a row each, with measures, an expression of SQL each. Nothing is run."""
-    from pyspark.sql import functions as F
-
-    return frame.groupBy(*by).agg(*(F.expr(text).alias(name) for name, text in measures.items()))
-
-
-def first_groups(groups: DataFrame, order: str, by: Sequence[str], most: int) -> pa.Table:
-    """The rows with the most of a column, nulls last, then in the order of the others."""
-    from pyspark.sql import functions as F
-
-    with errors_in_one_line():
-        return groups.orderBy(F.desc_nulls_last(order), *map(F.col, by)).limit(most).toArrow()
-
-
 def rows_of_groups(frame: DataFrame, groups: pa.Table | DataFrame, by: Sequence[str]) -> DataFrame:
     """The rows that have the values of one of these groups in some columns, with the group's others."""
     few = to_spark(groups, frame.sparkSession) if isinstance(groups, pa.Table) else groups
     return frame.join(few.hint("broadcast"), [*by])
-
-
-def with_number_of(frame: DataFrame, name: str, column: str, by: Sequence[str]) -> DataFrame:
-    """The frame with the number of values of a column within the rows that agree in others."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    group = Window.partitionBy(*map(F.col, by)) if by else Window.partitionBy(F.lit(0))
-    return frame.withColumn(name, F.size(F.collect_set(column).over(group)).cast("bigint"))
-
-
-def through_a_generator(frame: DataFrame, beside: Sequence[str], inside: Sequence[str]) -> DataFrame:
-    """These columns, some of them by way of a generator."""
-    from pyspark.sql import functions as F
-
-    return frame.select(*beside, F.inline(F.array(F.struct(*inside))))
 
 
 def group_after_group(frame: DataFrame, names: Sequence[Column | str], group: str, are_together: bool) -> DataFrame:
@@ -215,33 +184,6 @@ def group_after_group(frame: DataFrame, names: Sequence[Column | str], group: st
     return rows.withColumn(group, F.xxhash64(*names)).sortWithinPartitions(group)
 
 
-def guarded(frame: DataFrame, right: Mapping[str, Column], problem: str, shown: Sequence[str]) -> DataFrame:
-    """The frame; a row that is not right stops the query that reads such a column, and the message has the row."""
-    from pyspark.sql import functions as F
-
-    row = row_as_json(shown)
-    stops = {name: F.raise_error(F.concat(F.lit(problem.format(name)), row)) for name in right}
-    return frame.withColumns(
-        {name: F.when(is_right, F.col(name)).otherwise(stops[name]) for name, is_right in right.items()}
-    )
-
-
-def without_faults(frame: DataFrame, name: str, fault: str) -> DataFrame:
-    """The frame without the column of faults; one stops the query that reads the column of this name."""
-    from pyspark.sql import functions as F
-
-    sound = F.when(F.isnull(fault), F.col(name)).otherwise(F.raise_error(F.col(fault)))
-    return frame.withColumn(name, sound).drop(fault)
-
-
-def row_as_json(names: Sequence[str]) -> Column:
-    """A row as JSON for a message, with what a terminal would obey taken out."""
-    from pyspark.sql import functions as F
-
-    row = F.to_json(F.struct(*names), {"ignoreNullFields": "false"})
-    return F.regexp_replace(row, r"\p{C}", "\ufffd")
-
-
 def types_of(frame: DataFrame) -> dict[str, tuple[str, pa.DataType]]:
     """The types of its columns, as Spark calls them, and Arrow's: that of bytes where we read no such columns."""
     words = {name: word.partition("(")[0] for name, word in frame.dtypes}
@@ -250,9 +192,9 @@ def types_of(frame: DataFrame) -> dict[str, tuple[str, pa.DataType]]:
 
 def spark_schema(schema: pa.Schema) -> StructType:
     """The columns as Spark declares them; words of a small set are strings."""
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.pandas.types import from_arrow_schema
 
-    return StructType([StructField(field.name, spark_type(plain_type(field)), field.nullable) for field in schema])
+    return from_arrow_schema(plain_schema(schema))
 
 
 def spark_type(kind: pa.DataType) -> DataType:
@@ -260,16 +202,6 @@ def spark_type(kind: pa.DataType) -> DataType:
     from pyspark.sql.pandas.types import from_arrow_type
 
     return from_arrow_type(kind)
-
-
-def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns as workers hand them out: Spark takes no dictionaries."""
-    return pa.schema([field.with_type(plain_type(field)) for field in schema])
-
-
-def plain_type(field: pa.Field) -> pa.DataType:
-    """The type of the values of a dictionary; of anything else its own."""
-    return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
 
 
 def _master(spark: SparkSession) -> str:

@@ -16,8 +16,9 @@ from ..errors import KadminError, Unsupported
 from ..fleets.fleet_resolving import sendable
 from ..fleets.workers import Batches, Work, by_value, loader, with_message_alone
 from ..frames import schemas
+from ..frames.given_frames import plain_schema
 from ..frames.relational import SparkWords, added_up, taken, with_further
-from ..frames.spark import errors_in_one_line, plain_schema, spark_schema, spark_session, spark_type
+from ..frames.spark import errors_in_one_line, spark_schema, spark_session, spark_type
 from ..model.quota_keys import readable
 from ..resolution.input_columns import CLUSTER, led
 from ..resolution.kernel import Index

@@ -140,8 +140,8 @@ def value_text(key: str, value: object) -> str:
         raise UsageError(f"{key} has no value", hint="To let its fallback apply, reset it.")
     try:
         return cell_text(value)
-    except TypeError as exc:
-        raise UsageError(f"the value of {key} is of type {exc}, not a text or a number") from None
+    except (TypeError, ValueError):  # the latter of a number with more digits than Python writes
+        raise UsageError(f"the value of {key} is of type {type(value).__name__}, not a text or a number") from None
 
 
 def _row_resource(row: FrameRow) -> Resource:
