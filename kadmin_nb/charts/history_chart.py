@@ -55,10 +55,8 @@ def _signed_bars(counted: list[dict[str, Any]], bins: Bins) -> list[Any]:
 
     rows = [row | bins.times(row["bin"]) | {"rows": row["rows"] * _SIGNS.get(row["state"], 1)} for row in counted]
     states = alt.Scale(domain=["added", "changed", "removed"], range=[GREEN, BLUE, VERMILLION])
-    ends = [sum(row["rows"] for row in rows if row["from"] == start and row["rows"] * sign > 0)
-            for start in {row["from"] for row in rows} for sign in (1, -1)]  # fmt: skip
-    whole = [*range(min(ends), max(ends) + 1)]
-    axis = alt.Axis(format=",d", tickCount=6, values=whole if len(whole) < 10 else alt.Undefined)
+    ends = [0, *(row["rows"] for row in rows)]
+    axis = alt.Axis(format=",d", tickCount=min(6, max(ends) - min(ends)))
     y = alt.Y("sum(rows):Q", title="changes: removed below 0", axis=axis, scale=alt.Scale(nice=False))
     colour = alt.Color("state:N", scale=states, legend=legend())
     bars = base(rows).mark_bar(stroke=None).encode(x=over_time("from", bins), x2="to", y=y, color=colour,

@@ -148,7 +148,8 @@ def json_lines(table: pa.Table) -> Iterator[str]:
         yield "[]"
         return
     yield "["
-    yield from _with_commas(indent(json_text(row, indent=1), " ") for row in _rows(table))
+    for number, row in enumerate(_rows(table), 1):
+        yield indent(json_text(row, indent=1), " ") + "," * (number < len(table))
     yield "]"
 
 
@@ -159,15 +160,6 @@ def json_text(value: object, **how: Any) -> str:
 
 def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     return (row for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE) for row in batch.to_pylist())
-
-
-def _with_commas(texts: Iterator[str]) -> Iterator[str]:
-    """All but the last end in a comma."""
-    earlier = next(texts, None)
-    for text in texts:
-        yield f"{earlier},"
-        earlier = text
-    yield from () if earlier is None else (earlier,)
 
 
 def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:
