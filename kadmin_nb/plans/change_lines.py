@@ -5,7 +5,7 @@ A line with a pattern is made for each name that matches when it is staged, so t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Protocol
@@ -25,7 +25,6 @@ from ..model.grammar import (
     Word,
     argument,
     matcher,
-    open_quote,
     parse_word,
     parted_word,
     selector,
@@ -63,13 +62,14 @@ def edits(
         A wrong line; the message begins with its number.
     """
     parsed: list[Edit] = []
-    for number, words in _split_lines(text):
+    for number, physical in enumerate(text.split("\n"), 1):
         try:
+            words = split(physical)
             if len(words) == 1 and words[0] not in _VERBS:
                 # it is not repeated: below a line with a credential it may be the password
                 example = "For example set producer_byte_rate=5MB/s user=alice, in one line."
                 raise UsageError("a single word is not a change", hint=example)
-            parsed += line(expand(words), kind, allow_unknown, matches)
+            parsed += line(expand(words), kind, allow_unknown, matches) if words else ()
         except KadminError as exc:
             raise exc.within(f"line {number}") from None
     return parsed
@@ -108,25 +108,6 @@ def _kind_of_line(verb: str, words: Sequence[str]) -> ChangeKind:
     of_words = (kind for kind in others if not names.isdisjoint(kind.words))
     return next(of_verb, None) or next(of_words, QUOTAS)
 
-
-def _split_lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """The words of each line that has any; a quoted name may go on over line ends."""
-    pending, start = "", 0
-    for number, physical in enumerate(text.split("\n"), 1):
-        start, pending = (start, f"{pending}\n{physical}") if pending else (number, physical)
-        quote = open_quote(pending)
-        if quote is None:
-            words, pending = split(pending), ""
-            if words:
-                yield start, words
-        elif quote > 0 and pending[quote - 1] not in _BEFORE_A_PART:
-            break  # a quote within a word, `o'brien`, is a slip that must not swallow the lines below
-    if pending:
-        raise UsageError(f"line {start}: a quote is never closed", hint="Put the whole name into the other quotes.")
-
-
-_BEFORE_A_PART = "= \t\r\n'\""
-"""Characters after which a quote opens a name, or a piece of one."""
 
 _FRAME = "the frame"
 _MIXED = ("value", "resource_name")

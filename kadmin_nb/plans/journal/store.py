@@ -155,10 +155,6 @@ class Journals:
                     rows += _applied_rows(self._kept(place), since)
         return sorted(rows, key=lambda row: (row.began, row.ended))
 
-    def ids(self) -> list[str]:
-        """The ids of all plans with a journal, in no order; nothing is read but the names of files."""
-        return [_text(place.name.removesuffix(_SUFFIX)) for place in self._places()]
-
     def _summary(self, place: Path) -> dict[str, object]:
         try:
             return _summary(self._kept(place))
