@@ -242,14 +242,6 @@ LIFTED = {
     "the default user's goes": ([quota("user=<default>", None)], [TAKEN_AWAY]),
     "another is behind it": ([quota("user=<default>", None), quota("client-id=<default>", 2e6)], []),
     "it is there for some only": ([quota("user=<default>", None), quota("user=c", 9e5)], [TAKEN_AWAY]),
-    "another, a hundred times as much": (
-        [quota("user=<default>", None), quota("client-id=<default>", 1e8)],
-        ["1 MB/s for everyone becomes 100 MB/s, 100 times as much"] * 2,
-    ),
-    "it is raised a hundredfold": (
-        [quota("user=<default>", 1e8)],
-        ["1 MB/s for everyone becomes 100 MB/s, 100 times as much"],
-    ),
     "it is raised a little": ([quota("user=<default>", 9e7)], []),
     "it is lowered": ([quota("user=<default>", 1e5)], []),
     "a first one, shadowed by it": ([quota("client-id=<default>", 1e12)], []),

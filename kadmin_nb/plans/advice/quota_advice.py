@@ -4,7 +4,7 @@ per broker, names of users.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import cast
@@ -149,9 +149,6 @@ def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Finding]:
         yield Finding(PER_BROKER, WARNING, f"{each_limit} per broker: up to {total} in total")
 
 
-MANIFOLD = 100.0
-"""Times that a limit for everyone may be raised before it counts as lifted."""
-
 SEVERAL = 2
 """Quotas of a level that may go before the level counts as emptied: one alone is somebody's."""
 
@@ -165,85 +162,55 @@ EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: 
 """The entities that hold for all, most specific first, by level."""
 
 
-Limits = Mapping[Target, str | None]
-
-
 def add_everyones(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
     """Add the quotas that hold for everyone where these rows may lift one, or all where they may empty a level."""
-    quotas = _lifting(changes)
-    if state.quotas is not None or not quotas:
+    removals = _removals(changes)
+    if state.quotas is not None or not removals:
         return
-    if _emptying(quotas):
+    if _emptying(removals):
         state.quotas = kafka.quotas.describe()
-    elif any(change.level in EVERYONE for change in quotas):
+    elif any(change.level in EVERYONE for change in removals):
         add_quotas(state, kafka, {*_CLIENTS, *_ADDRESSES}, LookOptions())
 
 
 def dangers(changes: Sequence[Change], state: ObservedState) -> Iterator[Finding]:
     """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
-    quotas = _lifting(changes)
-    for_everyone = [change for change in quotas if change.level in EVERYONE]
-    emptying = _emptying(quotas)
-    if not for_everyone and not emptying:
+    removals = _removals(changes)
+    from_everyone, emptying = [c for c in removals if c.level in EVERYONE], _emptying(removals)
+    if not from_everyone and not emptying:
         return  # as in most plans
-    everyones = {*_CLIENTS, *_ADDRESSES}
-    by_text = {str(entity): entity for entity in everyones}
+    by_text = {str(entity): entity for entity in (*_CLIENTS, *_ADDRESSES)}
     observed = state.values if state.quotas is None else quota_values(state.quotas, by_text)
-    current_limits = {target: now.value for target, now in observed.items() if target[0] in everyones}
-    before = {**current_limits, **{change.target: change.old for change in quotas}}
-    after = {**current_limits, **{change.target: change.after for change in quotas}}
-    for change in for_everyone:
-        level, key = change.level or "", change.key
-        was, will = _limit(before, level, key), _limit(after, level, key)
-        is_lower_beside = None not in (change.old, change.after) and float(change.after or 0) <= float(change.old or 0)
-        if was is not None and not is_lower_beside and (message := _lift_message(key, was, will)):
-            yield Finding.about(change, DANGER, QUOTA, message)
-    if emptying and state.quotas is not None:
-        yield from _emptied(emptying, after, state.quotas)
-
-
-def _lifting(changes: Iterable[Change]) -> list[Change]:
-    """The rows that may lift a limit: removals, and all rows of the levels of everyone."""
-    return [c for c in changes if c.level and (c.after is None or c.level in EVERYONE) and not c.is_same]
-
-
-def _emptying(quotas: Iterable[Change]) -> list[Change]:
-    """The removals of several quotas of one level and key; the levels of everyone have but one."""
-    removed = [change for change in quotas if change.after is None and change.level not in EVERYONE]
-    counts = Counter(map(_group, removed))
-    return [change for change in removed if counts[_group(change)] >= SEVERAL]
-
-
-def _group(change: Change) -> tuple[str, str]:
-    return change.level or "", change.key
-
-
-def _limit(current_limits: Limits, level: str, key: str) -> float | None:
-    """The limit for everyone: the most specific that is set."""
-    texts = (current_limits.get((entity, key)) for entity in EVERYONE[level])
-    return next((float(text) for text in texts if text is not None), None)
-
-
-def _lift_message(key: str, was: float, will: float | None) -> str | None:
-    if will is None:
-        consequence = "with no other limit behind it: clients without a quota of their own are unlimited"
-        return f"{readable(key, was)} for everyone is removed, {consequence}"
-    if will >= MANIFOLD * was:
-        times = digits(will / was)
-        return f"{readable(key, was)} for everyone becomes {readable(key, will)}, {times} times as much"
-    return None
-
-
-def _emptied(removed: Sequence[Change], after: Limits, stored: pa.Table) -> Iterator[Finding]:
-    """Rows that remove all quotas of a level, so that everyone is unlimited."""
-    for group in dict.fromkeys(map(_group, removed)):
-        rows = [change for change in removed if _group(change) == group]
-        level, key = group
+    after = {target: now.value for target, now in observed.items()} | {c.target: c.after for c in changes}
+    for change in from_everyone:
+        if not _is_for_everyone(after, change.level or "", change.key):
+            whose = f"{readable(change.key, float(change.old or 0))} for everyone is removed"
+            consequence = "with no other limit behind it: clients without a quota of their own are unlimited"
+            yield Finding.about(change, DANGER, QUOTA, f"{whose}, {consequence}")
+    for (level, key), rows in emptying.items() if state.quotas is not None else ():
         everyones = DEFAULT_IP if level == "IP" else _CLIENTS[0].level
-        left = {*of_place(stored, level, key)["entity"].to_pylist()} - {str(change.resource) for change in rows}
-        if _limit(after, everyones, key) is None and not left:
+        left = {*of_place(state.quotas, level, key)["entity"].to_pylist()} - {str(change.resource) for change in rows}
+        if not left and not _is_for_everyone(after, everyones, key):
             message = f"all {len(rows):,} quotas of the level {level} are removed, and none is for everyone"
             yield Finding.about(rows[0], DANGER, QUOTA, message)
+
+
+def _removals(changes: Iterable[Change]) -> list[Change]:
+    return [c for c in changes if c.level and c.after is None and not c.is_same]
+
+
+def _emptying(removals: Iterable[Change]) -> dict[Place, list[Change]]:
+    """The removals of several quotas of one level and key; the levels of everyone have but one."""
+    groups: dict[Place, list[Change]] = defaultdict(list)
+    for change in removals:
+        if change.level not in EVERYONE:
+            groups[change.level or "", change.key].append(change)
+    return {place: rows for place, rows in groups.items() if len(rows) >= SEVERAL}
+
+
+def _is_for_everyone(limits: Mapping[Target, str | None], level: str, key: str) -> bool:
+    """True if a limit of this key holds for everyone."""
+    return any(limits.get((entity, key)) is not None for entity in EVERYONE[level])
 
 
 UNIT = "unit"
