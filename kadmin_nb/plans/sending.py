@@ -140,7 +140,7 @@ def waves(changes: Iterable[Change]) -> list[list[Change]]:
     """The changes in waves, each to be sent, and answered, before the next; rows keep their order within one.
 
     A row that is sent on its own could be the one that leaves clients between two limits. Each kind has its own order.
-    An entity with several keys is in one wave, or in as few as the order allows. A row whose old value is unknown
+    An entity with several keys is in one wave, unless two of them wait for others. A row whose old value is unknown
     counts as a lower.
     """
     return [wave for kind, mine in by_kind(changes).items() for wave in kind.waves(mine)]

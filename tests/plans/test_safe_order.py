@@ -149,8 +149,9 @@ ORDERS = {
         [quota("user=<default>", "1", "2")],
         [quota("user=a", "2", "1"), quota("user=a", "1", "2", KEYS[1])],
     ],
-    "a row goes earlier, with its entity": [
-        [quota("user=a", "1", "2"), quota("user=a", None, "1", KEYS[1])],
+    "an entity with two keys that wait for others": [
+        [quota("user=a", "1", "2")],
+        [quota("user=a", None, "1", KEYS[1])],
         [quota("user=<default>", "2", "1"), quota("user=<default>", "2", "1", KEYS[1])],
     ],
     "a row stays behind one that must come before it": [

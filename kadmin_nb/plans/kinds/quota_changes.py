@@ -160,9 +160,8 @@ def _safe_waves(changes: Sequence[Change]) -> list[list[Change]]:
     quotas follow the same reasoning.
 
     That concerns entities that fit a common client. Where no other row of a key does, its row can be sent at
-    any time, and any row can be sent earlier, as long as it stays behind those that must come before it. Both
-    are used to send the keys of one entity in one request, which Kafka carries out as a whole or not at all
-    (KIP-546). Rows move earlier only, so two of them cannot pass each other.
+    any time. That is used to send the keys of one entity in one request, which Kafka carries out as a whole or
+    not at all (KIP-546), unless two of its keys wait for rows of others.
 
     The one client that this does not cover is the empty user, whom a default user quota frees from all limits
     (`resolution.rules`): a plan can end that freedom before it has lifted what then binds.
@@ -185,30 +184,18 @@ def _rank(change: Change) -> int:
 
 
 def _merge(changes: Sequence[Change], ranks: list[int]) -> None:
-    """Give the changes of each entity the same rank, or as few different ones as others of their keys allow."""
+    """Give the changes of an entity one rank, where at most one rank of theirs is bound to others of their keys."""
     places: dict[Configurable, list[int]] = defaultdict(list)
     for place, change in enumerate(changes):
         places[change.resource].append(place)
     groups = [group for group in places.values() if len({ranks[place] for place in group}) > 1]
-    overlap = Overlap(changes, ranks, {changes[place].key for group in groups for place in group})
+    by_names = _ranks_by_names(changes, ranks) if groups else {}
     for group in groups:
-        others = {place: overlap.ranks(changes[place]) - {ranks[place]} for place in group}
-        for place, rank in _fewest({place: ranks[place] for place in group}, others).items():
-            ranks[place] = rank
-
-
-def _fewest(ranks: Mapping[int, int], others: Mapping[int, set[int]]) -> dict[int, int]:
-    """New ranks of one entity's changes: each its own or, where no other's lies between, that of one before it.
-
-    A change without others may have any.
-    """
-    merged: dict[int, int] = {}
-    last = -1
-    for place in sorted(filter(others.get, ranks), key=ranks.__getitem__):
-        is_behind_another = any(last <= rank < ranks[place] for rank in others[place])
-        last = merged[place] = ranks[place] if is_behind_another or last < 0 else last
-    first = min(merged.values(), default=min(ranks.values()))
-    return {place: merged.get(place, first) for place in ranks}
+        bound = {ranks[place] for place in group if _ranks_met(changes[place], by_names) - {ranks[place]}}
+        if len(bound) <= 1:
+            rank = min(bound or {ranks[place] for place in group})
+            for place in group:
+                ranks[place] = rank
 
 
 def _level(change: Change) -> str:
@@ -219,27 +206,28 @@ _ALL = object()
 """Stands for every user, or every client-id, where rows are looked up without regard to it."""
 
 
-class Overlap:
-    """The ranks of changes of these keys, by key and by the users and client-ids that they concern.
+_RanksByNames = Mapping[tuple[object, ...], set[int]]
+
+
+def _ranks_by_names(changes: Sequence[Change], ranks: Sequence[int]) -> _RanksByNames:
+    """The ranks of changes by key and by the users and client-ids that they concern.
 
     A user and a client-id that are not named, absent or the default, fit everyone. So do entities of other types:
     a host name and an address may be the same.
     """
+    by_names: dict[tuple[object, ...], set[int]] = defaultdict(set)
+    for change, rank in zip(changes, ranks, strict=True):
+        user, client_id = _client_names(change.resource)
+        for names in product((user, _ALL), (client_id, _ALL)):
+            by_names[change.key, *names].add(rank)
+    return by_names
 
-    def __init__(self, changes: Sequence[Change], ranks: Sequence[int], keys: Collection[str]) -> None:
-        self._ranks: dict[tuple[str, object, object], set[int]] = defaultdict(set)
-        for change, rank in zip(changes, ranks, strict=True) if keys else ():
-            if change.key in keys:
-                user, client_id = _client_names(change.resource)
-                for names in product((user, _ALL), (client_id, _ALL)):
-                    self._ranks[change.key, *names].add(rank)
 
-    def ranks(self, change: Change) -> set[int]:
-        """The ranks of all changes of its key that fit a client which it fits; its rank among them."""
-        # a name meets itself and no name; no name meets all
-        meeting = ((_ALL,) if name is None else (name, None) for name in _client_names(change.resource))
-        fitting = product(*meeting)
-        return set().union(*(self._ranks.get((change.key, user, client_id), ()) for user, client_id in fitting))
+def _ranks_met(change: Change, by_names: _RanksByNames) -> set[int]:
+    """The ranks of all changes of its key that fit a client which it fits; its rank among them."""
+    # a name meets itself and no name; no name meets all
+    meeting = ((_ALL,) if name is None else (name, None) for name in _client_names(change.resource))
+    return set().union(*(by_names.get((change.key, *names), ()) for names in product(*meeting)))
 
 
 def _client_names(resource: Configurable) -> tuple[str | None, str | None]:
