@@ -1,7 +1,7 @@
 """A history at a path: a folder with a Delta table each, through delta-rs, without a JVM.
 
-A commit succeeds only upon the very version that was read: whoever loses reads again. In a folder of this machine a
-lock keeps recorders apart besides, so that what Delta keeps for readers and writers of long ago need not stay.
+A lock keeps recorders apart, so that what Delta keeps for readers and writers of long ago need not stay. Other programs
+may write, too, as one that joins small files: a change succeeds only upon the very version that was read.
 """
 
 from __future__ import annotations
@@ -63,17 +63,13 @@ ROW_GROUP = 20_000
 
 _PLAIN = {pa.string_view(): pa.string()}
 
-_BOUNDED = {"max_retries": "2", "retry_timeout": "20s", "connect_timeout": "5s"}
-"""An object store, or the address that a cloud has its credentials at, is not asked for minutes."""
-
 
 class DeltaFolder(Place):
-    """A folder of this machine, or an address of an object store."""
+    """A folder of this machine."""
 
     def __init__(self, where: str) -> None:
         self.where = where
         self._folder = folder_of(where)
-        self._address = self._folder.as_uri() if self._folder else where.rstrip("/")
         self._open: dict[str, tuple[DeltaTable, object]] = {}
         self._at_hand: dict[str, DeltaTable] = {}
         self._seen_at: dict[str, int] = {}
@@ -138,12 +134,7 @@ class DeltaFolder(Place):
         return table.version()
 
     def fence(self, kind: SnapshotKind, version: int) -> None:
-        table = self._newest(kind.history_table)
-        if table.version() != version:
-            raise Moved
-        with self._committing():
-            table.create_write_transaction([], "append", table.schema(), **_exactly())
-            table.update_incremental()
+        """The lock keeps others out until the end."""
 
     def append(self, name: str, rows: pa.Table) -> None:
         from deltalake import write_deltalake
@@ -172,49 +163,42 @@ class DeltaFolder(Place):
             if table is not None and commit and commit == self._last_commit(name, table):
                 table.update_incremental()
             else:
-                table = DeltaTable(f"{self._address}/{name}" if name else self._address, storage_options=_BOUNDED)
-        except TableNotFoundError as exc:
-            if "Unknown scheme" in str(exc):
-                raise UsageError(f"{self.where} is not the address of an object store") from None
-            if name:
-                self._refuse_table_itself()
+                table = DeltaTable(self._uri(name))
+        except TableNotFoundError:
             return None
         except (DeltaError, OSError, ValueError) as exc:
             raise Invalid(f"{self.where} cannot be read as a Delta table: {_one_line(exc)}") from None
-        refuse_other_columns(self.where, FRAMES[name or SNAPSHOTS], [field.name for field in table.schema().fields])
+        refuse_other_columns(self.where, FRAMES[name], [field.name for field in table.schema().fields])
         self._open[name] = table, self._last_commit(name, table)
         return table
 
     def _last_commit(self, name: str, table: DeltaTable) -> object:
         """What tells the last commit of an open table from that of another table in its place; None where the log does
-        not have it any more, and of an object store.
+        not have it any more.
         """
         with suppress(FileNotFoundError):
-            if self._folder:
-                commit = (self._folder / name / "_delta_log" / f"{table.version():020}.json").stat()
-                return commit.st_ino, commit.st_mtime_ns
+            commit = (self._folder / name / "_delta_log" / f"{table.version():020}.json").stat()
+            return commit.st_ino, commit.st_mtime_ns
         return None
 
-    def _refuse_table_itself(self) -> None:
-        """Refuse a place that is itself a table."""
-        if self._folder is None or (self._folder / "_delta_log").is_dir():
-            self._table("")
+    def _uri(self, name: str) -> str:
+        return f"{self._folder.as_uri()}/{name}"
 
     def _made(self, name: str) -> DeltaTable:
         from deltalake import DeltaTable
 
-        settings = {"delta.dataSkippingStatsColumns": "taken_at" if name in (SNAPSHOTS, PLANNED) else f"{FROM},{TO}"}
-        if self._folder:
-            settings["delta.logRetentionDuration"] = "interval 0 seconds"
+        settings = {
+            "delta.dataSkippingStatsColumns": "taken_at" if name in (SNAPSHOTS, PLANNED) else f"{FROM},{TO}",
+            "delta.logRetentionDuration": "interval 0 seconds",
+        }
         with self._committing():
             return DeltaTable.create(
-                f"{self._address}/{name}",
+                self._uri(name),
                 stored_schema(FRAMES[name]),
                 mode="ignore",
                 partition_by=["cluster_id"],
                 description=FRAMES[name].comment(),
                 configuration=settings,
-                storage_options=_BOUNDED,
             )
 
     def _newest(self, name: str) -> DeltaTable:
@@ -255,8 +239,7 @@ class DeltaFolder(Place):
             yield
         except CommitFailedError:
             self._at_hand.clear()
-            if self._folder:
-                _refuse_unwritable(self._folder)
+            _refuse_unwritable(self._folder)
             raise Moved from None
         except (DeltaError, OSError) as exc:
             # the last line of an error of delta-rs has the system's words: above is what it was doing
@@ -266,11 +249,7 @@ class DeltaFolder(Place):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """In a folder, no other process records until the block ends."""
-        if self._folder is None:
-            yield
-            return
-        self._refuse_table_itself()
+        """No other process records until the block ends."""
         _refuse_others(self._folder, self.where)
         folder = files.make_folder(self._folder)
         try:
@@ -302,7 +281,7 @@ class DeltaFolder(Place):
                 _part(table)
             table = self._table(name) or table
             table.vacuum(
-                0 if self._folder else 24,
+                0,
                 dry_run=False,
                 enforce_retention_duration=False,
                 full=True,
@@ -311,8 +290,7 @@ class DeltaFolder(Place):
             )
             table = self._table(name) or table
             table.create_checkpoint()
-            if self._folder:
-                table.cleanup_metadata()
+            table.cleanup_metadata()
         except (DeltaError, OSError):
             return
 
@@ -445,31 +423,25 @@ def _one_line(exc: BaseException) -> str:
     return " ".join(_ARROW.sub(" ", str(exc)).split())
 
 
-# --- the place: a folder, or the address of an object store ---
+# --- the place ---
 
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/.*", re.S)
-_FILE = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/[^/]))(.*)", re.S | re.I)
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*", re.S)
 _NOT_WRITTEN = re.compile(r"[\x00-\x1f\x7f\[\\\]^|\ud800-\udfff]|%[0-9A-Fa-f]{2}")
 """Characters that delta-rs reads as something else in a path, or ends the process over."""
 
 
-def folder_of(where: str) -> Path | None:
-    """The folder of a path, or of an address file:///a/path; None for the address of an object store.
+def folder_of(where: str) -> Path:
+    """The folder of a path.
 
     Raises
     ------
     UsageError
         It cannot be the folder of a history.
     """
-    address = _ADDRESS.fullmatch(where)
-    if address and address[1].lower() in ("memory", "fs"):
-        raise UsageError(f"{where} is not the address of an object store", hint="Write file:///a/path, or a path.")
-    if address and address[1].lower() != "file":
-        return None
-    path = _FILE.fullmatch(where)
-    if address and not path:
-        raise UsageError(f"{where} is a folder of another machine", hint="Write file:///a/path.")
-    folder = Path(unquote(path[1])) if path else files.expanded(where).absolute()
+    if _ADDRESS.fullmatch(where):
+        hint = "Give catalog.schema, for Spark, or the path of a folder, as where an object store is mounted."
+        raise UsageError(f"{where} is an address, not the path of a folder", hint=hint)
+    folder = files.expanded(where).absolute()
     if character := _NOT_WRITTEN.search(str(folder)):
         raise UsageError(f"{where} cannot be the folder of a history: {character[0]!r} in its path")
     try:

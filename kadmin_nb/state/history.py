@@ -64,8 +64,8 @@ def open_history(where: object, spark: SparkSession | None = None) -> History:
     Parameters
     ----------
     where
-        A path (a folder of Delta tables, through `deltalake`; object stores by address, with configured credentials
-        only), or `catalog.schema`, through Spark SQL. `a.b` is a schema: write `./a.b` for a path.
+        A path (a folder of Delta tables, through `deltalake`), or `catalog.schema`, through Spark SQL. `a.b` is a
+        schema: write `./a.b` for a path.
     spark
         The session for a schema; default: the active one, or a local one.
 
