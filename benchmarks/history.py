@@ -94,15 +94,13 @@ def _write(place: Path, fleet: pa.Table, values: np.ndarray, chance: np.random.G
         write_deltalake(place / "quotas_history", rows, mode=mode, writer_properties=properties)
     snapshots = {
         "cluster_id": ["bench"] * (count - 1),
-        "frame": ["quotas"] * (count - 1),
+        "kind": ["quotas"] * (count - 1),
         "taken_at": [START + STEP * number for number in range(1, count)],
         "snapshot_id": [chance.bytes(16).hex() for _ in range(1, count)],
-        "plan_id": [None] * (count - 1),
-        "author": [None] * (count - 1),
         "scopes": ["QUOTAS"] * (count - 1),
         "rows": [ROWS] * (count - 1),
     }
-    schema = stored_schema(schemas.HISTORY_SNAPSHOTS).remove_metadata()
+    schema = stored_schema(schemas.SNAPSHOTS).remove_metadata()
     write_deltalake(place / "snapshots", pa.table(snapshots, schema=schema), mode="append")
 
 

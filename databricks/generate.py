@@ -61,7 +61,7 @@ PAGES: dict[str, tuple[Part, ...]] = {
             "frame": "kind", "resource": "of", "key": "key", "difference": "difference", "values": "values",
         }),
         Part("recorded", "Recorded snapshots", {
-            "cluster_id": "cluster", "frame": "kind", "snapshots": "snapshots", "since": "since",
+            "cluster_id": "cluster", "kind": "kind", "snapshots": "snapshots", "since": "since",
             "last_taken_at": "last", "rows_now": "rows now",
         }),
     ),

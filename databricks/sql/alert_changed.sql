@@ -9,7 +9,7 @@ changed AS (
 ),
 taken AS (
   SELECT cluster_id, taken_at, lag(taken_at) OVER (PARTITION BY cluster_id ORDER BY taken_at) AS since
-  FROM (SELECT DISTINCT cluster_id, taken_at FROM snapshots WHERE frame = 'quotas')
+  FROM (SELECT DISTINCT cluster_id, taken_at FROM snapshots WHERE kind = 'quotas')
 )
 SELECT count(*) AS value
 FROM changed

@@ -41,7 +41,7 @@ taken AS (
   SELECT cluster_id, frame, part, taken_at,
     lag(taken_at) OVER (PARTITION BY cluster_id, frame, part ORDER BY taken_at) AS since
   FROM (
-    SELECT DISTINCT cluster_id, frame, explode(split(concat(scopes, ' '), ' ')) AS part, taken_at FROM snapshots
+    SELECT DISTINCT cluster_id, kind AS frame, explode(split(concat(scopes, ' '), ' ')) AS part, taken_at FROM snapshots
   )
 )
 SELECT

@@ -1,7 +1,7 @@
 -- The current limits, since when they apply, and the plan that set them.
 WITH taken AS (
   SELECT cluster_id, taken_at, lag(taken_at) OVER (PARTITION BY cluster_id ORDER BY taken_at) AS before
-  FROM (SELECT DISTINCT cluster_id, taken_at FROM snapshots WHERE frame = 'quotas')
+  FROM (SELECT DISTINCT cluster_id, taken_at FROM snapshots WHERE kind = 'quotas')
 )
 SELECT
   limits.cluster_id,

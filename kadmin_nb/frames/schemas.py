@@ -661,10 +661,11 @@ class SNAPSHOT_CREDENTIALS(_OfCluster, _Credential, _Taken, key="snapshot_id ent
 class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
     """The snapshots of a history, one row per snapshot and kind."""
 
-    shown = "taken_at! kind! rows! scopes plan_id author snapshot_id cluster_id"
+    shown = "taken_at! kind! rows! scopes snapshot_id cluster_id"
     nouns = "part of a snapshot", "parts of snapshots"
-    columns = "taken_at:moment snapshot_id:text kind rows scopes:text plan_id? author:text?"
+    columns = "taken_at:moment snapshot_id:text kind rows"
     kind = Field(TEXT, "quotas, configs, client_configs or credentials")
+    scopes = Field(TEXT, "the parts of the kind that it has read, separated by spaces")
     rows = Field(COUNT, "0: nothing was set")
 
 
@@ -711,16 +712,6 @@ class CREDENTIALS_HISTORY(_OfCluster, _Credential, _Interval, key="cluster_id en
 
     shown = "who! key! value! valid_from! valid_to!"
     key = Field(TEXT, "the mechanism", look=KEY)
-
-
-class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
-    """The snapshots that a history was recorded from, one row per snapshot and frame."""
-
-    columns = "frame taken_at:moment snapshot_id:text"
-    plan_id = Field(TEXT, "the plans that it was recorded with, separated by commas", unit=ID, null=True)
-    author = Field(TEXT, "theirs", null=True)
-    scopes = Field(TEXT, "the parts of the frame that it has read, separated by spaces")
-    rows = Field(COUNT, "the rows of the cluster; 0: nothing was set")
 
 
 class PLANNED_CHANGES(_OfCluster, key="cluster_id plan_id frame resource_type resource_name key taken_at"):

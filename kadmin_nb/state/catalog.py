@@ -92,7 +92,7 @@ class SparkSchema(Place):
         version = self._version(name)
         chosen = f"{self._name(name)} VERSION AS OF {version} WHERE {self._where(cluster_id, since)}"
         rows = _arrow(self._spark.sql(f"SELECT * FROM {chosen}"), kind.history_frame)
-        of_kind = f"{self._where(cluster_id)} AND frame = {self.text(kind.name)}"
+        of_kind = f"{self._where(cluster_id)} AND kind = {self.text(kind.name)}"
         return Reading(rows, self._rows(SNAPSHOTS, of_kind), version)
 
     def change(self, kind: SnapshotKind, cluster_id: str, edits: pa.Table, since: datetime, reading: Reading) -> int:
@@ -105,7 +105,7 @@ class SparkSchema(Place):
         as_read = (
             f"({mark} FROM {name} VERSION AS OF {reading.version} WHERE {chosen}) = ({mark} FROM {name} WHERE {chosen})"
             f" AND {len(reading.snapshots)} = (SELECT count(*) FROM {self._name(SNAPSHOTS)}"
-            f" WHERE {self._where(cluster_id)} AND frame = {self.text(kind.name)})"
+            f" WHERE {self._where(cluster_id)} AND kind = {self.text(kind.name)})"
         )
         by = " AND ".join(f"t.`{column}` = s.`{column}`" for column in ("cluster_id", *kind.identity, FROM))
         put = ", ".join(f"t.`{column}` = s.`{column}`" for column in columns)

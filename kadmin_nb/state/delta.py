@@ -113,7 +113,7 @@ class DeltaFolder(Place):
         table = self._newest(kind.history_table)
         rows = self._chosen(table, kind.history_frame, _touching(cluster_id, since))
         of_cluster = self._chosen(self._newest(SNAPSHOTS), FRAMES[SNAPSHOTS], _touching(cluster_id))
-        return Reading(rows, of_cluster.filter(pc.equal(of_cluster["frame"], kind.name)), table.version())
+        return Reading(rows, of_cluster.filter(pc.equal(of_cluster["kind"], kind.name)), table.version())
 
     def change(self, kind: SnapshotKind, cluster_id: str, edits: pa.Table, since: datetime, reading: Reading) -> int:
         table, columns = self._at_hand[kind.history_table], kind.history_frame.names

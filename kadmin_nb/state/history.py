@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, repeat
@@ -132,26 +132,24 @@ class History:
         with self._place.recording():
             before = self._place.snapshots(taken.cluster_id)
             applied = _applied(taken, before)
-            authors = {row.plan_id: row.author for row in applied}
-            rows = {kind: _snapshot_row(taken, kind, len(content), authors) for kind, content in contents.items()}
+            rows = {kind: _snapshot_row(taken, kind, len(content)) for kind, content in contents.items()}
             stored = {kind: self._stored(kind, content, rows[kind]) for kind, content in contents.items()}
             if left := rows_of_plans(applied, taken):
                 self._place.add(PLANNED, schemas.table(schemas.PLANNED_CHANGES, left))
             told = [rows[kind] for kind, version in stored.items() if version is not None]
-            known = before.filter(pc.equal(before["snapshot_id"], taken.id))["frame"].to_pylist()
-            if new := [row for row in told if row["frame"] not in known]:
-                self._place.add(SNAPSHOTS, schemas.table(schemas.HISTORY_SNAPSHOTS, new))
+            known = before.filter(pc.equal(before["snapshot_id"], taken.id))["kind"].to_pylist()
+            if new := [row for row in told if row["kind"] not in known]:
+                self._place.add(SNAPSHOTS, schemas.table(schemas.SNAPSHOTS, new))
             for kind, version in stored.items():
                 self._fence(kind, contents[kind], rows[kind], version)
         late = ", ".join(kind.title for kind, version in stored.items() if version is None)
-        table = schemas.table(schemas.SNAPSHOTS, [{**row, "kind": row["frame"]} for row in told])
+        table = schemas.table(schemas.SNAPSHOTS, told)
         left_out = [f"left out, as a later snapshot has been recorded: {late}"] if late else []
         return PartlyRead(noted(table, left_out), taken.unread)
 
     def snapshots(self, cluster_id: str | None = None) -> Answer:
         """SNAPSHOTS: the recorded snapshots, oldest first."""
-        rows = [{**row, "kind": row["frame"]} for row in _snapshot_rows(self._place.snapshots(cluster_id))]
-        return Answer(schemas.table(schemas.SNAPSHOTS, rows))
+        return Answer(schemas.table(schemas.SNAPSHOTS, _snapshot_rows(self._place.snapshots(cluster_id))))
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -212,7 +210,7 @@ class History:
         rows = snapshots.filter(pc.less_equal(snapshots["taken_at"], moment_of(until)))
         if not len(rows):
             raise NotFound(f"no snapshot of {whose} was taken at or before {utc(until)}")
-        kinds = [KINDS[name] for name in KINDS if name in rows["frame"].unique().to_pylist()]
+        kinds = [KINDS[name] for name in KINDS if name in rows["kind"].unique().to_pylist()]
         frames = {}
         for kind in kinds:
             state = state_at(self._place.rows(kind.history_table, whose, until, until), kind, until, self._place.where)
@@ -254,7 +252,7 @@ class History:
             {**change, **planned.author_of(change, kind, old, new)}
             for kind in KINDS.values()
             for change, old, new in self._changes_of(
-                kind, whose, [row for row in rows if row["frame"] == kind.name and row["taken_at"] <= until], since
+                kind, whose, [row for row in rows if row["kind"] == kind.name and row["taken_at"] <= until], since
             )
         ]
         changed.sort(key=itemgetter("taken_at", "kind", "resource", "key"))
@@ -337,24 +335,22 @@ _Change = tuple[Row, Row | None, Row | None]
 """A row of HISTORY_CHANGES that says nothing of a plan, and the rows before and after it."""
 
 
-def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int, authors: Mapping[str, str]) -> Row:
-    """The row of HISTORY_SNAPSHOTS of a snapshot and kind, with the ids of plans and their authors."""
+def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int) -> Row:
+    """The row of SNAPSHOTS of a snapshot and kind."""
     return {
         "cluster_id": taken.cluster_id,
-        "frame": kind.name,
+        "kind": kind.name,
         "taken_at": taken.taken_at,
         "snapshot_id": taken.id,
-        "plan_id": ", ".join(authors) or None,
-        "author": ", ".join(dict.fromkeys(filter(None, authors.values()))) or None,
         "scopes": " ".join(scope for scope in taken.scopes if scope in kind.scopes),
         "rows": rows,
     }
 
 
 def _snapshot_rows(snapshots: pa.Table) -> list[Row]:
-    """The rows of HISTORY_SNAPSHOTS, oldest first."""
+    """The rows of SNAPSHOTS, oldest first."""
     order = {name: place for place, name in enumerate(KINDS)}
-    return sorted(snapshots.to_pylist(), key=lambda row: (row["taken_at"], row["snapshot_id"], order[row["frame"]]))
+    return sorted(snapshots.to_pylist(), key=lambda row: (row["taken_at"], row["snapshot_id"], order[row["kind"]]))
 
 
 def _window(between: Sequence[object]) -> tuple[datetime | None, datetime]:

@@ -40,7 +40,7 @@ FROM, TO = "valid_from", "valid_to"
 SNAPSHOTS, PLANNED = "snapshots", "planned_changes"
 
 FRAMES: dict[str, type[Frame]] = {kind.history_table: kind.history_frame for kind in KINDS.values()}
-FRAMES[SNAPSHOTS], FRAMES[PLANNED] = schemas.HISTORY_SNAPSHOTS, schemas.PLANNED_CHANGES
+FRAMES[SNAPSHOTS], FRAMES[PLANNED] = schemas.SNAPSHOTS, schemas.PLANNED_CHANGES
 """The frame of each table of a history."""
 
 
@@ -104,7 +104,7 @@ class Place(ABC):
         """The rows of a table, of a cluster or of all, that touch the time between two."""
 
     def snapshots(self, cluster_id: str | None) -> pa.Table:
-        """HISTORY_SNAPSHOTS of a cluster, or of all."""
+        """SNAPSHOTS of a cluster, or of all."""
         return self.rows(SNAPSHOTS, cluster_id)
 
     def interval_frame(self, kind: SnapshotKind, cluster_id: str | None) -> pa.Table | DataFrame:
@@ -180,7 +180,7 @@ def _restored_column(state: pa.Table, field: pa.Field) -> Any:
 
 
 def is_late(reading: Reading, snapshot: Row) -> bool:
-    """True if another snapshot of this time, or of a later one, has been recorded: a row of HISTORY_SNAPSHOTS says so,
+    """True if another snapshot of this time, or of a later one, has been recorded: a row of SNAPSHOTS says so,
     or an edge of an interval, whose recorder may have been killed before it could.
     """
     at, others = (
@@ -199,7 +199,7 @@ def edits_of(rows: pa.Table, content: pa.Table, kind: SnapshotKind, snapshot: Ro
     Parameters
     ----------
     snapshot
-        A row of HISTORY_SNAPSHOTS.
+        A row of SNAPSHOTS.
 
     Raises
     ------

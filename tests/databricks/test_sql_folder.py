@@ -39,10 +39,9 @@ def config(cluster: str, topic: str, value: str, since: datetime, until: datetim
     return {"cluster_id": cluster, **resource, "is_sensitive": False, "valid_from": since, "valid_to": until}
 
 
-def snapshot(cluster: str, frame: str, at: datetime, plan: str | None = None) -> dict[str, Any]:
-    read = {"scopes": "TOPIC" if frame == "configs" else "QUOTAS", "rows": 2}
-    taken = {"cluster_id": cluster, "frame": frame, "taken_at": at, "snapshot_id": f"{at}", **read}
-    return {**taken, "plan_id": plan, "author": "ann" if plan else None}
+def snapshot(cluster: str, kind: str, at: datetime) -> dict[str, Any]:
+    read = {"scopes": "TOPIC" if kind == "configs" else "QUOTAS", "rows": 2}
+    return {"cluster_id": cluster, "kind": kind, "taken_at": at, "snapshot_id": f"{at}", **read}
 
 
 def planned(frame: str, name: str, key: str, value: str | None, since: datetime, until: datetime) -> dict[str, Any]:
@@ -81,9 +80,8 @@ TABLES = {
     "client_configs_history": [],
     "credentials_history": [],
     "snapshots": [
-        *(snapshot("one", "quotas", at, plan) for at, plan in ((MON, None), (TUE, "3f9a27"), (WED, None))),
-        *(snapshot("one", "configs", at) for at in (MON, TUE, WED)),
-        *(snapshot("two", frame, at) for frame in ("quotas", "configs") for at in (MON, TUE)),
+        *(snapshot("one", kind, at) for kind in ("quotas", "configs") for at in (MON, TUE, WED)),
+        *(snapshot("two", kind, at) for kind in ("quotas", "configs") for at in (MON, TUE)),
     ],
     "planned_changes": [
         planned("quotas", "user=alice", "producer_byte_rate", "2000", MON, TUE),
@@ -105,7 +103,7 @@ FRAMES = {
     "configs_history": schemas.CONFIGS_HISTORY,
     "client_configs_history": schemas.CLIENT_CONFIGS_HISTORY,
     "credentials_history": schemas.CREDENTIALS_HISTORY,
-    "snapshots": schemas.HISTORY_SNAPSHOTS,
+    "snapshots": schemas.SNAPSHOTS,
     "planned_changes": schemas.PLANNED_CHANGES,
     "utilisation_daily": schemas.UTILISATION_DAILY,
 }

@@ -48,7 +48,7 @@ class InMemory(Place):
     def read(self, kind: SnapshotKind, cluster_id: str, since: datetime) -> Reading:
         version, rows = self.versions[kind.history_table], self.rows(kind.history_table, cluster_id, since)
         snapshots = self.snapshots(cluster_id)
-        return Reading(rows, snapshots.filter(pc.equal(snapshots["frame"], kind.name)), version)
+        return Reading(rows, snapshots.filter(pc.equal(snapshots["kind"], kind.name)), version)
 
     def change(self, kind: SnapshotKind, cluster_id: str, edits: pa.Table, since: datetime, reading: Reading) -> int:
         self._commit(kind.history_table, reading.version)

@@ -232,7 +232,7 @@ def test_other_tables_are_not_taken_for_a_history(tmp_path: Path) -> None:
     with pytest.raises(kn.UsageError, match="orders is not a history, and not empty: _delta_log"):
         kn.open_history(tmp_path / "orders").record(taken(0, {}))
     write_deltalake(tmp_path / "lake" / "snapshots", pa.table({"order": [1], "cluster_id": ["x"]}))
-    with pytest.raises(kn.UsageError, match="lake is not a history: no column frame") as raised:
+    with pytest.raises(kn.UsageError, match="lake is not a history: no column taken_at") as raised:
         kn.open_history(tmp_path / "lake").record(taken(0, {}))
     assert raised.value.hint == "Found: order, cluster_id."
 
