@@ -808,14 +808,6 @@ class RUNBOOKS(Frame, key="name"):
     description = Field(TEXT, look=PROSE)
 
 
-class SUMMARY(Frame, key="of"):
-    """The record of a runbook's run, in a few lines."""
-
-    shown = "of! is!"
-    columns = "of:text"
-    is_ = Field(TEXT, look=PROSE)
-
-
 # --- clusters ---
 
 

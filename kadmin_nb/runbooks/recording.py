@@ -13,10 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
-from ..frames import schemas
-from ..frames.answer import Answer
 from ..frames.schemas import now
-from ..hints import short_id
 from . import binder
 from .checks import Verdicts
 from .run_record import (
@@ -29,7 +26,6 @@ from .run_record import (
     STARTED,
     RunError,
     RunRecord,
-    counted_states,
     sent_in_part,
 )
 
@@ -155,26 +151,6 @@ class Record:
             error=RunError.of(self.error) if self.error else None,
         )
 
-    def summary(self) -> Answer:
-        """SUMMARY: what the run did: its state, plan, journal, and the head of the journal's chain."""
-        self._is_finished = True
-        body = vars(self.written())
-        notes = self.plan.notes if self.plan else ()
-        approvers = [str(note.get("author")) for note in notes if note.get("kind") == "approval"]
-        facts = {
-            **{name: body[name] for name in ("runbook", "state", "cluster_id", "plan_id", "changes_id", "reason")},
-            "approved by": ", ".join(approvers),
-            "changes": counted_states(body["outcomes"]) or len(body["plan"]),
-            **{name: body[name] for name in ("journal", "chain_head")},
-            "record": self._place,
-        }
-        facts_shown = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
-        return Answer(schemas.from_columns(schemas.SUMMARY, {"of": [*facts_shown], "is": [*facts_shown.values()]}))
-
-    @property
-    def _place(self) -> str:
-        return self.path.name if self.path else "handed to the job"
-
     def finish(self, show: Callable[[str], object] = print, *, fail: bool = False) -> None:
         """End the runbook: show the record and raise for failures; on Databricks, pass the record to the job.
 
@@ -228,8 +204,11 @@ class Record:
             self.written().write(self.path)
 
     def __repr__(self) -> str:
-        plan = f"plan {short_id(self.plan.id)}, changes {short_id(self.plan.changes_id)}, " if self.plan else ""
-        return f"{self.runbook}: {self.state}; {plan}record {self._place}"
+        written = self.written()
+        ids = {name: getattr(written, name) for name in ("plan_id", "changes_id", "journal", "chain_head")}
+        facts = [f"{name.replace('_', ' ')} {fact}" for name, fact in ids.items() if fact]
+        place = self.path.name if self.path else "handed to the job"
+        return "\n".join([f"{self.runbook}: {self.state}", *facts, f"record {place}"])
 
 
 def _record_path(runbook: str, namespace: Mapping[str, Any]) -> Path | None:

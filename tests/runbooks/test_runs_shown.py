@@ -68,10 +68,10 @@ def test_a_report_counts_its_checks(verdicts: list[str], finding: str) -> None:
 def test_a_check_shows_its_verdict_beside_its_rows() -> None:
     """Below *Something always comes first* stood: no rows."""
     verdicts = Verdicts()
-    brokers = Answer(schemas.table(schemas.SUMMARY, [{"of": "user", "is": HOSTILE}]))
+    brokers = Answer(schemas.table(schemas.RUNBOOKS, [{"name": "user", "description": HOSTILE}]))
     assert repr(verdicts.look("a", [], look="Mend it.", ok="All is well.")) == "ok: All is well."
     look = verdicts.look("b", brokers, look="Mend it.", ok="All is well.")
-    assert repr(look).startswith("look: Mend it.\nof")
+    assert repr(look).startswith("look: Mend it.\nname")
     assert "<img" not in look._repr_html_()
     assert repr(verdicts.look("c", ["a callback"], look="They decide.", ok="None.")) == "look: They decide.\na callback"
     assert repr(verdicts.pass_over("d", "usage is not set")) == "not looked: usage is not set"
