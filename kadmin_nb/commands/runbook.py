@@ -34,12 +34,11 @@ _NAMES = Words(lambda before: completions.runbooks())
 @runbook.command("list")
 @click.argument("name", type=_NAMES, required=False)
 def list_(name: str | None) -> Any:
-    """List the runbooks, the parameters of one, or how a run ended.
+    """List the runbooks, or the parameters of one.
 
     \b
     {here}
     {here} change_quotas
-    {here} RECORD.json
     """
     from .. import runbooks
 

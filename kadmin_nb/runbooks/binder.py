@@ -57,10 +57,6 @@ def refuse_secret_value(name: str, value: object) -> None:
         raise UsageError(f"the value of {name} looks like a secret", hint=_SECRET_HINT)
 
 
-BUILT_IN = ("PAPERMILL_INPUT_PATH", "PAPERMILL_OUTPUT_PATH")
-"""The names that `papermill --inject-paths` adds by itself."""
-
-
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One declared parameter: its default is bound by its own type, `kind`, as an annotation writes it."""
@@ -218,8 +214,7 @@ def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[s
     """
     space = sys._getframe(1).f_globals if namespace is None else namespace
     declared, injected_values = _cells(space)
-    given = (name for name in injected_values if name not in BUILT_IN)
-    refuse_unknown(given, [p.name for p in declared])
+    refuse_unknown(injected_values, [p.name for p in declared])
     raw = databricks_values(space["dbutils"], declared) if is_databricks_job(space) else space
     bound = {p.name: p.bind(raw.get(p.name, p.default)) for p in declared}
     space.update(bound)

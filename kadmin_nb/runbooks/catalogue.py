@@ -88,16 +88,7 @@ def listed() -> Answer:
 
 
 def show(name_or_path: str | Path) -> str:
-    """The description of a runbook, and each parameter with its help, as text that is safe for a terminal.
-
-    Of the record of a run, a .json file: what came of it.
-    """
-    if Path(name_or_path).suffix == ".json":
-        from .run_record import RunRecord
-
-        if (record := RunRecord.read(Path(name_or_path))) is None:
-            raise NotFound(f"no such record: {name_or_path}")
-        return printable_lines(repr(record))
+    """The description of a runbook, and each parameter with its help, as text that is safe for a terminal."""
     runbook = find(name_or_path)
     width = max((len(str(p)) for p in runbook.parameters), default=0)
     lines = (f"  {p!s:<{width}}  {p.help}".rstrip() for p in runbook.parameters)

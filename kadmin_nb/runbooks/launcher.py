@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,16 +17,20 @@ from .. import documents, files
 from ..errors import Invalid, KadminError, PartlyFailed, Unsupported, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Listing, Page
 from ..frames.display import Display
 from ..frames.schemas import now
+from ..hints import short_id
+from ..model.findings import OK
 from ..profiles import group, settings_for
 from .binder import refuse_unknown
 from .catalogue import Runbook, find
+from .checks import LOOK, NOT_LOOKED
 from .recording import PLACE
 from .run_record import (
     FAILED,
     FINISHED,
+    PLANNED,
     STARTED,
     RunError,
     RunRecord,
@@ -42,27 +46,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Run(Display):
-    """A run that ended well: the executed document, its HTML, and the record, as a file and as a value."""
+    """A run that ended well: the executed document, and the record, as a file and as a value."""
 
     document: Path
     record: Path
-    html: Path | None
     result: RunRecord
 
     def _title(self) -> str:
-        ids = {"plan": self.result.plan_id, "changes": self.result.changes_id}
-        return "\n".join([self.result._title(), *(f"{name} {one}" for name, one in ids.items() if one)])
+        result = self.result
+        changes = counted_states(result.outcomes)
+        if result.state == PLANNED:
+            changes = f"{len(result.plan)} change{'s' * (len(result.plan) != 1)}, nothing was changed"
+        ids = {"plan": result.plan_id, "changes": result.changes_id}
+        finding = f"{result.runbook}: {'; '.join(filter(None, (result.state, self._checks(), changes)))}"
+        return "\n".join([finding, *(f"{name} {one}" for name, one in ids.items() if one)])
+
+    def _checks(self) -> str:
+        """The numbers of checks that want a look, and that were not made."""
+        counts = Counter(row["verdict"] for row in self.result.verdicts)
+        looks, skipped = counts[LOOK], counts[NOT_LOOKED]
+        made = looks + counts[OK]
+        ok = f"{made} checks are ok" if made else ""
+        finding = f"{looks} of {made} checks need{'s' * (looks == 1)} a look" if looks else ok
+        return ", ".join(filter(None, (finding, f"{skipped} skipped" if skipped else "")))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The checks, planned rows or outcomes of the record."""
-        return self.result._content(page)
+        """The checks of a report; else the outcome of each row, or the rows that were planned."""
+        verdicts = schemas.table(schemas.VERDICTS, self.result.verdicts)
+        return [table for table in (verdicts, self.result.rows().to_arrow()) if table.num_rows]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The next step, and the files."""
-        from ..frames.blocks import Listing
-
-        yield from self.result._footer(page)
-        yield Listing([str(path) for path in (self.document, self.record, self.html) if path])
+        """How to apply what was planned, where the runbook can, and the files."""
+        result = self.result
+        if result.state == PLANNED and "apply" in result.parameters:
+            reviewed = f" -p changes_id={short_id(result.changes_id)}" if "changes_id" in result.parameters else ""
+            yield f"To apply it, run it again with -p apply=true{reviewed}"
+        yield Listing([str(self.document), str(self.record)])
 
 
 def run(
@@ -70,7 +89,6 @@ def run(
     parameters: Mapping[str, object] | None = None,
     *,
     output: str | Path | None = None,
-    html: bool = True,
 ) -> Run:
     """Run a runbook in a kernel of this Python, from the working folder.
 
@@ -82,8 +100,6 @@ def run(
         Values, or texts as for `runbook run -p`; a list as JSON.
     output
         The executed document, or a folder for it; default: `<name>-<time>.ipynb` in the working folder.
-    html
-        Write `<document>.html` as well.
 
     Returns
     -------
@@ -114,23 +130,7 @@ def run(
         if exc.document or ended is None or ended.plan_id is None or ended.changed is False:
             raise
         raise sent_in_part(exc, ended.plan_id) from None
-    finally:
-        page = _page(document) if html else None
-    return Run(document, path, page, result)
-
-
-def _page(document: Path) -> Path | None:
-    """The document without its code as HTML, which loads nothing; None where it cannot be made: the run stays."""
-    from nbconvert import HTMLExporter
-
-    page, scripts = document.with_suffix(".html"), ("require_js_url", "mathjax_url", "mermaid_js_url")
-    try:
-        exporter: Any = HTMLExporter(exclude_input=True, **dict.fromkeys(scripts, "data:,"))  # type: ignore[no-untyped-call]
-        files.write(page, exporter.from_filename(str(document))[0])
-    except Exception as exc:  # whatever a document makes nbconvert raise
-        logging.getLogger(__name__).warning("no page was made of %s: %s", document.name, type(exc).__name__)
-        return None
-    return page
+    return Run(document, path, result)
 
 
 def bound_parameters(runbook: Runbook, parameters: Mapping[str, object]) -> dict[str, object]:

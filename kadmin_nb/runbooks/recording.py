@@ -59,8 +59,8 @@ def record(runbook: str, parameters: Any, namespace: Mapping[str, Any] | None = 
 class Record:
     """The record of one run. Use `with record:` around each cell, so that failures are recorded, too.
 
-    The file is beside the document where that is known (the launcher, or papermill with `--inject-output-path`),
-    else in the working folder; on Databricks there is none, `finish` hands the text to the job.
+    The file is beside the document of `kn.runbooks.run`, else in the working folder; on Databricks there is none,
+    `finish` hands the text to the job.
     """
 
     def __init__(self, runbook: str, parameters: dict[str, Any], namespace: Mapping[str, Any]) -> None:
@@ -214,9 +214,6 @@ class Record:
 def _record_path(runbook: str, namespace: Mapping[str, Any]) -> Path | None:
     if configured := os.environ.get(PLACE):
         return Path(configured)
-    document = namespace.get("PAPERMILL_OUTPUT_PATH")
-    if isinstance(document, str) and document and "://" not in document:
-        return Path(document).with_suffix(".json")
     if binder.is_databricks_job(namespace):
         return None
     return Path.cwd() / f"{runbook}-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.json"

@@ -1,4 +1,4 @@
-"""The record of a run: one JSON file beside the document, and how people read it: what came of it, what to do next."""
+"""The record of a run: one JSON file beside the document."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from .. import documents, errors, files
-from ..errors import Invalid, KadminError, NeedsLook, PartlyFailed, printable
+from ..errors import Invalid, KadminError, PartlyFailed, printable
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import NOTEBOOK, Page
-from ..frames.display import Display
 from ..frames.schemas import now
 from ..hints import Hint, plan_verb, sentence, short_id
-from ..model.findings import OK
-from .checks import LOOK, NOT_LOOKED
-
-if TYPE_CHECKING:
-    from ..frames.blocks import Block
 
 FORMAT = 1
 LARGEST = 1 << 28
@@ -59,8 +52,8 @@ class RunError:
         return kind if isinstance(kind, type) and issubclass(kind, KadminError) else None
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class RunRecord(Display):
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
     """What is known of a run: ids, PLAN and OUTCOMES rows, the error if it has one.
 
     `ok` is None until the run has ended, and of one that was killed; `started` until the notebook keeps it; `changed`
@@ -117,64 +110,11 @@ class RunRecord(Display):
         fields = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
         return json.dumps(fields, allow_nan=False, indent=1, default=_plain)
 
-    def next_step(self) -> str:
-        """One sentence that says how to apply it; empty where nothing was planned, or the runbook cannot apply it."""
-        if self.state != PLANNED or "apply" not in self.parameters:
-            return ""
-        reviewed = f" -p changes_id={short_id(self.changes_id)}" if self.changes_id else ""
-        return f"To apply it, run it again with -p apply=true{reviewed if 'changes_id' in self.parameters else ''}"
-
-    @property
-    def is_refusal(self) -> bool:
-        """True where an error of ours ended it before anything was changed."""
-        return self.error is not None and self.error.kind is not None and self.changed is False
-
-    def _title(self) -> str:
-        planned = f"{len(self.plan)} change{'s' * (len(self.plan) != 1)}, nothing was changed"
-        changes = counted_states(self.outcomes) or (planned if self.state == PLANNED else "")
-        return f"{self.runbook}: {'; '.join(filter(None, (self._state(), self._checks(), changes)))}"
-
-    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The checks of a report; else the outcome of each row, or the rows that were planned."""
-        verdicts = schemas.table(schemas.VERDICTS, self.verdicts)
-        return [table for table in (verdicts, self.rows().to_arrow()) if table.num_rows]
-
-    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return filter(None, (self._reason(), self.next_step()))
-
     def rows(self) -> Answer:
         """The outcome of each row; before anything was applied, the rows that were planned."""
         if self.outcomes:
             return Answer(schemas.table(schemas.OUTCOMES, self.outcomes).select([*_CHANGE, "state", "message"]))
         return Answer(schemas.table(schemas.PLAN, self.plan).select([*_CHANGE, "validated", "note"]))
-
-    def _state(self) -> str:
-        ended_by = self.error.type if self.error else ""
-        if ended_by == NeedsLook.__name__:
-            return FINISHED
-        if self.state != FAILED:
-            return self.state if self.ok is not None else f"{self.state}, and has not ended at {self.written}"
-        if self.is_refusal:
-            return "refused, nothing was changed"
-        return "failed" if self.changed is False else "failed, and the cluster may have been changed"
-
-    def _checks(self) -> str:
-        """The numbers of checks that want a look, and that were not made."""
-        looks, skipped = self._count(LOOK), self._count(NOT_LOOKED)
-        made = looks + self._count(OK)
-        ok = f"{made} checks are ok" if made else ""
-        finding = f"{looks} of {made} checks need{'s' * (looks == 1)} a look" if looks else ok
-        return ", ".join(filter(None, (finding, f"{skipped} skipped" if skipped else "")))
-
-    def _count(self, verdict: str) -> int:
-        return sum(row["verdict"] == verdict for row in self.verdicts)
-
-    def _reason(self) -> str:
-        """The cause that ended the run, and what to do, as one paragraph."""
-        if self.error is None:
-            return ""
-        message = ("" if self.is_refusal else f"{self.error.type}: ") + self.error.message.rstrip(".")
-        return printable(" ".join(filter(None, (f"{message[:1].upper()}{message[1:]}.", self.error.hint))))
 
 
 def counted_states(outcomes: Iterable[dict[str, Any]]) -> str:

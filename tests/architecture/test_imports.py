@@ -28,7 +28,6 @@ PASSPORTS = {
     "pandas": ("frames",),
     "IPython": (),
     "papermill": ("runbooks",),
-    "nbconvert": ("runbooks",),
     "nbformat": ("runbooks",),
     "click": ("commands",),
     "ipywidgets": ("widgets",),

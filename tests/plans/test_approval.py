@@ -325,7 +325,7 @@ def test_the_runbook_applies_what_its_author_may_not(three: ThreePersons, typed,
     assert typed(three.mia, "quota", "set", "producer_byte_rate=5MB/s", f"user={user}", "--save", file)[0] == 0
     assert typed(three.bob, "plan", "approve", file)[0] == 0
     given = {"cluster": str(three.job), "plan": file, "plan_id": kn.Plan.load(file).id, "apply": True}
-    run = kn.runbooks.run("apply_plan", {**given, "require_approval": True}, output=tmp_path, html=False)
+    run = kn.runbooks.run("apply_plan", {**given, "require_approval": True}, output=tmp_path)
     assert "1 verified" in repr(run)
 
 

@@ -126,7 +126,7 @@ def test_a_runbook_refuses_keys_that_are_wrong_together(kafka, topic, tmp_path, 
     monkeypatch.chdir(tmp_path)
     lines = [f"set min.compaction.lag.ms=100 topic={topic}", f"set max.compaction.lag.ms=50 topic={topic}"]
     with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 2 rows"):
-        kn.runbooks.run("change_configs", {"cluster": kafka.bootstrap, "changes": lines}, html=False)
+        kn.runbooks.run("change_configs", {"cluster": kafka.bootstrap, "changes": lines})
 
 
 def test_a_refused_row_has_no_danger_and_no_word_that_applies_it(cluster, topic):

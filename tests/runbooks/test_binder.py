@@ -63,7 +63,6 @@ def test_without_anything_given_the_defaults_are_bound() -> None:
         ("note = None", "note", None),
         ('note = ""', "note", None),
         ('note = "none"', "note", "none"),
-        ('PAPERMILL_OUTPUT_PATH = "out.ipynb"', "cluster", ""),
     ],
 )
 def test_a_value_is_bound_by_its_declared_type(injected: str, name: str, expected: object) -> None:

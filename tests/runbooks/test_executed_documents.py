@@ -26,6 +26,7 @@ from kadmin_nb.runbooks import Run
 from kadmin_nb.runbooks.run_record import RunRecord
 from tests.persons import let_in
 from tests.runbooks.databricks_stand_in import RUNBOOKS, as_task
+from tests.runbooks.notebook_output import page_of
 
 pytest.importorskip("papermill")
 pytestmark = [pytest.mark.broker, pytest.mark.secure]
@@ -69,15 +70,15 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
     """Runs, two at a time: a client's plan is made, applied and taken back; an audit looks, and of all each other."""
     done: dict[str, Run] = {}
 
-    def run(name: str, html: bool = False, **given: object) -> RunRecord:
+    def run(name: str, **given: object) -> RunRecord:
         given = given if name in ("showback", "upgrade_check") else {"cluster": str(home / "prod.properties"), **given}
-        done[name] = kn.runbooks.run(name, given, output=home / f"{name}.ipynb", html=html)
+        done[name] = kn.runbooks.run(name, given, output=home / f"{name}.ipynb")
         return done[name].result
 
     def in_and_out() -> None:
         saved, clients = str(home / "p.json"), str(home / "clients.parquet")
         whom = {"user": HOSTILE, "client_id": "app", "producer_byte_rate": "5MB/s", "clients": clients}
-        planned = run("onboard_client", html=True, **whom, save=saved, reason="new")
+        planned = run("onboard_client", **whom, save=saved, reason="new")
         with secure_kafka.connect("bob") as bobs:
             bobs.plans.approve(kn.Plan.load(saved), "read it").save(saved)
         run("apply_plan", plan=saved, plan_id=planned.plan_id, apply=True, require_approval=True)
@@ -122,7 +123,7 @@ def test_a_document_has_no_secret_and_no_widget_state(runs: dict[str, Run], secu
     login = javaproperties.loads(secure_kafka.client_properties.read_text())["sasl.jaas.config"]
     password = login.split('password="')[1].split('"')[0]
     for run in runs.values():
-        for place in filter(None, (run.document, run.record, run.html)):
+        for place in (run.document, run.record):
             text = place.read_text()
             assert not [word for word in (password, CANARY) if word in text], place
         metadata = json.loads(run.document.read_text())["metadata"]
@@ -149,9 +150,7 @@ def test_a_document_says_what_was_done_and_where_the_journal_is(runs: dict[str, 
 
 def test_a_name_is_no_script_in_the_page(runs: dict[str, Run]) -> None:
     """The report of all clients ran one of their names."""
-    page = runs["onboard_client"].html
-    assert page is not None
-    text = page.read_text()
+    text = page_of(runs["onboard_client"].document)
     assert "onerror=alert(1)" in text
     assert "<img src=x" not in text
     assert HOSTILE not in text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -76,7 +75,7 @@ def test_a_run_leaves_document_page_and_record(
         mine, {"user": "007", "apply": "false", "n": "[1, 2]"}, output=folder / "a {b} $c" / "out.ipynb"
     )
     assert "Parameters(user='007', apply=False, n=[1, 2]) <class 'list'>" in outputs(run.document)
-    assert left(run.document.parent) == {"out.ipynb", "out.json", "out.html"}
+    assert left(run.document.parent) == {"out.ipynb", "out.json"}
     assert json.loads(run.record.read_text()) == json.loads(run.result.to_json())
     assert (run.result.state, run.result.parameters["user"]) == ("finished", "007")
     assert repr(run).startswith("mine: finished\n")
@@ -88,17 +87,9 @@ def test_it_runs_from_a_notebook_too(written: Written) -> None:
     """RuntimeError: this event loop is already running."""
 
     async def cell() -> str:
-        return str(kn.runbooks.run(written("a: int = 1\n"), html=False).result.state)
+        return str(kn.runbooks.run(written("a: int = 1\n")).result.state)
 
     assert asyncio.run(cell()) == "finished"
-
-
-@pytest.mark.slow
-def test_the_page_asks_nobody_for_scripts(written: Written, folder: Path) -> None:
-    """Opening the page called three CDNs."""
-    page = kn.runbooks.run(written("a: int = 1\n")).html
-    assert page is not None
-    assert not re.findall(r'<(?:script|link|img)[^>]*"(?:https?:)?//[^>]*>', page.read_text())
 
 
 @pytest.mark.slow
@@ -111,7 +102,7 @@ def test_the_kernel_is_this_python_whatever_is_registered(
     spec.write_text('{"argv": ["/bin/false"], "display_name": "x", "language": "python"}')
     monkeypatch.setenv("JUPYTER_PATH", str(folder / "jupyter"))
     monkeypatch.setenv("HOME", str(folder / "empty"))
-    run = kn.runbooks.run(written("a: int = 1\n", "import sys; print(sys.executable)"), html=False)
+    run = kn.runbooks.run(written("a: int = 1\n", "import sys; print(sys.executable)"))
     assert sys.executable in outputs(run.document)
 
 
@@ -127,14 +118,13 @@ def test_a_failed_run_is_a_document_with_the_error(written: Written, outputs: Ou
     assert "later" not in outputs(folder / "out.ipynb")
     record = json.loads((folder / "out.json").read_text())
     assert (record["state"], record["ok"], record["error"]["type"]) == ("failed", False, "NotAuthorized")
-    assert (folder / "out.html").exists()
 
 
 @pytest.mark.slow
 def test_what_is_not_ours_is_named_with_its_type(written: Written) -> None:
     """It said KadminError, and not that I divide by zero."""
     with pytest.raises(kn.KadminError, match=r"^ZeroDivisionError: division by zero$"):
-        kn.runbooks.run(written("a: int = 0\n", "1 / a"), html=False)
+        kn.runbooks.run(written("a: int = 0\n", "1 / a"))
 
 
 @pytest.mark.slow
@@ -142,7 +132,7 @@ def test_a_kernel_that_dies_leaves_its_document(written: Written, outputs: Outpu
     """The kernel was killed, and the launcher hung."""
     mine = written("a: int = 1\n", "print('before')", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     with pytest.raises(kn.KadminError, match="the kernel died"):
-        kn.runbooks.run(mine, output="out.ipynb", html=False)
+        kn.runbooks.run(mine, output="out.ipynb")
     assert "before" in outputs(folder / "out.ipynb")
     assert json.loads((folder / "out.json").read_text())["ok"] is False
 
@@ -152,7 +142,7 @@ def test_an_interrupted_run_leaves_document_and_record_and_no_kernel(written: Wr
     """I pressed Ctrl-C, and the kernel went on in the dark."""
     cells = ("import os, pathlib; pathlib.Path('pid').write_text(str(os.getpid()))", "import time; time.sleep(60)")
     mine = str(written("a: int = 1", *cells))
-    code = f"import kadmin_nb as kn; kn.runbooks.run({mine!r}, output='out.ipynb', html=False)"
+    code = f"import kadmin_nb as kn; kn.runbooks.run({mine!r}, output='out.ipynb')"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, start_new_session=True) as running:
         eventually(lambda: (folder / "pid").exists() and (folder / "pid").read_text())
         running.send_signal(signal.SIGINT)
@@ -182,7 +172,7 @@ def test_an_old_record_is_not_taken_for_this_run(written: Written, folder: Path)
     """It failed at once, and the record said applied."""
     (folder / "out.json").write_text('{"state": "applied", "ok": true}')
     with pytest.raises(kn.KadminError):
-        kn.runbooks.run(written("a: int = 0\n", "1 / a"), output="out.ipynb", html=False)
+        kn.runbooks.run(written("a: int = 0\n", "1 / a"), output="out.ipynb")
     assert json.loads((folder / "out.json").read_text())["state"] == "failed"
 
 
@@ -202,7 +192,7 @@ def test_a_run_that_was_refused_shows_what_was_planned(written: Written) -> None
         "with record:\n    record.plan = PLAN\n    kn.runbooks.gate(PLAN, limit=0)",
     )
     with pytest.raises(kn.PlanRefused, match="has 1 changes, the limit is 0") as refused:
-        kn.runbooks.run(written("a: int = 1\n", *cells), html=False)
+        kn.runbooks.run(written("a: int = 1\n", *cells))
     assert [(row["resource"], row["key"]) for row in refused.value.rows.to_arrow().to_pylist()] == [
         ("user=alice", "producer_byte_rate")
     ]
@@ -217,5 +207,3 @@ def test_a_report_that_found_something_ends_with_3(
     mine = written("a: int = 1\n", "record = kn.runbooks.record('mine', params, globals())", look)
     assert terminal.run_line(["runbook", "run", str(mine), "-o", "out.ipynb"]) == 3
     assert capsys.readouterr().err.startswith("NeedsLook: 1 of 1 checks needs a look: a check\n")
-    assert terminal.run_line(["runbook", "list", "out.json"]) == 0
-    assert capsys.readouterr().out.startswith("mine: finished; 1 of 1 checks needs a look\n")

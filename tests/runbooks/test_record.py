@@ -14,6 +14,7 @@ from kadmin_nb.model.changes import FAILED, OK, UNCHANGED, UNKNOWN, VERIFIED, Ch
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
 from kadmin_nb.plans.plan_file import PlanHead
+from kadmin_nb.runbooks.run_record import RunRecord
 
 CHANGE = Change(1, "set", Entity.parse("user=alice"), "producer_byte_rate", wanted="5", after="5", validated=OK)
 PLAN = kn.Plan(PlanHead("cluster-1", "2026-01-01T00:00:00+00:00", "why"), (CHANGE,))
@@ -44,8 +45,8 @@ def place(tmp_path: Path) -> Path:
 
 
 def recorded(place: Path, answer: Outcome | Exception) -> kn.runbooks.Record:
-    space = {"PAPERMILL_OUTPUT_PATH": str(place.with_suffix(".ipynb"))}
-    record = kn.runbooks.record("mine", Parameters(), space)
+    record = kn.runbooks.record("mine", Parameters(), {})
+    record.path = place
     record.cluster, record.plan = Cluster(answer), PLAN  # type: ignore[assignment]
     return record
 
@@ -131,15 +132,15 @@ def test_where_the_document_is_not_known_it_lies_in_the_working_folder(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KADMIN_RUNBOOK_RECORD", raising=False)
     for _ in range(2):
-        kn.runbooks.record("mine", Parameters(), {"PAPERMILL_OUTPUT_PATH": "s3://x/y.ipynb"}).finish()
+        kn.runbooks.record("mine", Parameters(), {}).finish()
     assert len(list(tmp_path.glob("mine-*Z.json"))) == 2
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_without_a_plan_it_applies_nothing(place: Path) -> None:
+def test_without_a_plan_it_applies_nothing() -> None:
     """AttributeError: 'NoneType'."""
     with pytest.raises(kn.UsageError, match="no plan to apply"):
-        kn.runbooks.record("mine", Parameters(), {"PAPERMILL_OUTPUT_PATH": str(place)}).apply()
+        kn.runbooks.record("mine", Parameters(), {}).apply()
 
 
 def test_the_gate_refuses_what_the_broker_refuses() -> None:
@@ -191,7 +192,7 @@ def test_a_record_that_is_none_is_refused_with_the_field(place: Path, change: di
         pass
     place.write_text(json.dumps({**read(place), **change}))
     with pytest.raises(kn.Invalid) as refused:
-        kn.runbooks.show(place)
+        RunRecord.read(place)
     assert str(refused.value) == f"{place} is not the record of a run: {words}"
 
 
@@ -202,4 +203,6 @@ def test_a_record_of_another_version_is_read(place: Path) -> None:
     body = {**read(place), "gone": 1}
     del body["reason"]
     place.write_text(json.dumps(body))
-    assert kn.runbooks.show(place).startswith("mine: planned")
+    found = RunRecord.read(place)
+    assert found is not None
+    assert (found.runbook, found.state) == ("mine", "planned")

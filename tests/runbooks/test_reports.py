@@ -16,6 +16,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.runbooks.checks import Verdicts
 from tests.runbooks.databricks_stand_in import as_task
+from tests.runbooks.notebook_output import page_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore:.*on the disk of this compute")]
 
@@ -191,9 +192,7 @@ def test_a_hostile_name_stays_a_name_in_the_page(kafka: LocalKafka, cluster: kn.
     stage.set_quota("producer_byte_rate", 740_000, user=name)
     stage.plan().apply().raise_for_errors()
     try:
-        page = kn.runbooks.run("quota_audit", {"cluster": kafka.bootstrap}, output=tmp_path).html
-        assert page is not None
-        text = page.read_text()
+        text = page_of(kn.runbooks.run("quota_audit", {"cluster": kafka.bootstrap}, output=tmp_path).document)
         assert "onmouseover" in text
         assert "<b onmouseover" not in text
     finally:

@@ -25,9 +25,6 @@ PLANNED: dict[str, Any] = {
     "parameters": {"apply": False, "changes_id": ""}, "plan_id": "a" * 64, "changes_id": "b" * 64, "plan": [CHANGE],
     "error": None, "verdicts": [], "outcomes": [], "cluster_id": "here", "reason": HOSTILE,
 }  # fmt: skip
-LIMIT = {"type": "PlanRefused", "message": "the plan has 2 changes, the limit is 1", "hint": "Raise limit."}
-REFUSED = {**PLANNED, "state": "failed", "error": LIMIT}
-SLIP = {"type": "ZeroDivisionError", "message": "division by zero", "hint": None}
 
 
 def read(record: dict[str, Any]) -> RunRecord:
@@ -45,7 +42,7 @@ def read(record: dict[str, Any]) -> RunRecord:
 )
 def test_the_terminal_shows_what_was_planned_or_done(record: dict[str, Any], lines: list[str]) -> None:
     """It printed two hashes and three paths, and I opened the notebook to see what it would change."""
-    text = repr(Run(Path("out.ipynb"), Path("out.json"), None, read(record)))
+    text = repr(Run(Path("out.ipynb"), Path("out.json"), read(record)))
     assert not [line for line in lines if line not in text]
     assert text.endswith("out.ipynb\nout.json")
 
@@ -62,7 +59,7 @@ def test_a_report_counts_its_checks(verdicts: list[str], finding: str) -> None:
     """I added up the table."""
     rows = [{"check": f"check {n}", "verdict": word, "found": 0, "says": "so"} for n, word in enumerate(verdicts)]
     record = {**PLANNED, "state": "finished", "plan": [], "verdicts": rows}
-    assert finding in repr(Run(Path("out.ipynb"), Path("out.json"), None, read(record)))
+    assert finding in repr(Run(Path("out.ipynb"), Path("out.json"), read(record)))
 
 
 def test_a_check_shows_its_verdict_beside_its_rows() -> None:

@@ -13,7 +13,7 @@ from pyarrow import csv, parquet
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from tests.runbooks.databricks_stand_in import as_task
-from tests.runbooks.notebook_output import shown_by
+from tests.runbooks.notebook_output import page_of, shown_by
 
 pytest.importorskip("papermill")
 pytestmark = pytest.mark.filterwarnings("ignore:.*on the disk of this compute")
@@ -72,9 +72,8 @@ def _files(folder: Path, rows: list[dict[str, Any]], owners: str = OWNERS) -> di
 
 def test_it_runs_under_papermill_and_a_name_is_no_script_in_its_page(tmp_path: Path) -> None:
     """The page of all teams ran the name of a client."""
-    done = kn.runbooks.run("showback", _files(tmp_path, MANY), output=tmp_path / "done.ipynb", html=True)
-    assert done.html is not None
-    page = done.html.read_text()
+    done = kn.runbooks.run("showback", _files(tmp_path, MANY), output=tmp_path / "done.ipynb")
+    page = page_of(done.document)
     assert (HOSTILE in page, "onerror=alert(1)" in page, "<svg" in page or "image/svg+xml" in page) == (
         False,
         True,
