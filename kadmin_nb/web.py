@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import queue
 import re
 import ssl
 import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import Future
 from email.message import Message
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 Awaited = TypeVar("Awaited")
 
@@ -22,30 +22,29 @@ class TooLong(Exception):
     """The answer has more bytes than it may have."""
 
 
+def begun(task: Callable[[], Awaited]) -> Future[Awaited]:
+    """The future of a task that has begun, on a thread that does not keep Python from ending."""
+    future: Future[Awaited] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(task())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
 def result_of(task: Callable[[], Awaited], seconds: float) -> Awaited:
-    """The result of a task, or its error; a thread that does not keep Python from ending waits for it.
+    """The result of a task, or its error.
 
     Raises
     ------
     TimeoutError
         It takes longer.
     """
-    results: queue.SimpleQueue[tuple[Awaited | None, BaseException | None]] = queue.SimpleQueue()
-
-    def run() -> None:
-        try:
-            results.put((task(), None))
-        except BaseException as error:
-            results.put((None, error))
-
-    threading.Thread(target=run, daemon=True).start()
-    try:
-        result, error = results.get(timeout=max(0.0, seconds))
-    except queue.Empty:
-        raise TimeoutError from None
-    if error is not None:
-        raise error
-    return cast(Awaited, result)
+    return begun(task).result(max(0.0, seconds))
 
 
 _WRITTEN = re.compile(r"[!-~]+")

@@ -12,9 +12,9 @@ import os
 import random
 import re
 import ssl
-import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future as Done
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -185,17 +185,17 @@ class Connection(KafkaConnection):  # type: ignore[misc]
 
 def _beside(net: Loop, task: Callable[[], object]) -> Future:
     """The future of a task that waits for somebody else, on a thread of its own: `net` goes on meanwhile."""
+    from .. import web  # with it comes http.client, which a login by a token has loaded
+
     future = Future()
 
-    def run() -> None:
-        try:
-            finish, result = future.success, task()
-        except Exception as error:
-            finish, result = future.failure, error
+    def finish(done: Done[object]) -> None:
+        error = done.exception()
+        end, result = (future.failure, error) if error else (future.success, done.result())
         with suppress(RuntimeError):  # closed meanwhile
-            net.call_soon_with_future(finish, result)
+            net.call_soon_with_future(end, result)
 
-    threading.Thread(target=run, daemon=True).start()
+    web.begun(task).add_done_callback(finish)
     return future
 
 

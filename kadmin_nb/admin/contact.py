@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import socket
 import ssl
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import wait
 from functools import partial
 from typing import TypeVar
 
@@ -24,23 +23,11 @@ from . import connections
 Result = TypeVar("Result")
 
 
-def side_by_side(tasks: Sequence[Callable[[], Result]], seconds: float) -> list[Result | None]:
-    """The results of tasks that run beside each other; None for one that takes longer than `seconds`.
-
-    The threads are daemons: a name service that never answers does not keep Python from ending.
-    """
-    results: list[Result | None] = [None] * len(tasks)
-
-    def run(number: int) -> None:
-        results[number] = tasks[number]()
-
-    until = time.monotonic() + seconds
-    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(len(tasks))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, until - time.monotonic()))
-    return list(results)
+def side_by_side(tasks: Iterable[Callable[[], Result]], seconds: float) -> list[Result | None]:
+    """The results of tasks that run beside each other; None for one that takes longer than `seconds`."""
+    futures = [web.begun(task) for task in tasks]
+    wait(futures, seconds)
+    return [future.result() if future.done() else None for future in futures]
 
 
 def split_address(address: str) -> tuple[str, int]:
