@@ -357,29 +357,15 @@ def tls(settings: Settings) -> ssl.SSLContext:
 
 
 _SPEAKERS = ("kafka.net.connection", "kafka.protocol.parser")
-_CONFIDENTIAL = ("Sasl", "IncrementalAlterConfigs", "AlterUserScramCredentials")
-"""Beginnings of the classes of messages that carry secrets, or answers that may repeat them."""
-
-
-class _RedactingFilter(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.args, tuple):
-            record.args = tuple(map(_redacted, record.args))
-        return True
-
-
-def _redacted(argument: Any) -> Any:
-    if isinstance(argument, bytes | bytearray | memoryview):
-        return f"[{len(argument)} bytes]"
-    name = type(argument).__name__
-    return f"{name}([secure])" if name.startswith(_CONFIDENTIAL) else argument
+"""The loggers of the library that write whole messages, with their secrets, at the level DEBUG alone."""
 
 
 def keep_discreet() -> None:
     """Keep the library's log silent unless a program asks for it, and free of secrets."""
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     for name in _SPEAKERS:
-        logging.getLogger(name).addFilter(_DISCREET)
+        logging.getLogger(name).addFilter(_has_no_message)
 
 
-_DISCREET = _RedactingFilter()
+def _has_no_message(record: logging.LogRecord) -> bool:
+    return record.levelno > logging.DEBUG
