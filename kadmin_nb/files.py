@@ -290,14 +290,9 @@ def text_of(content: bytes, name: str, what: str) -> str:
 
 def refuse_utf_16(content: bytes, name: str, what: str) -> None:
     """Raise Invalid for a file that begins as UTF-16."""
-    if is_utf_16(content):
+    if _UTF_16.match(content):
         hint = "Save it as UTF-8: Windows PowerShell does with Out-File -Encoding utf8."
         raise Invalid(f"{name} is UTF-16, so it cannot be {what}", hint=hint)
-
-
-def is_utf_16(content: bytes) -> bool:
-    """True if a file begins as a text in UTF-16 does."""
-    return _UTF_16.match(content) is not None
 
 
 def without_mark(content: bytes) -> bytes:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import files, paths
-from ..errors import NotFound, Unsupported, UsageError, printable
+from ..errors import KadminError, NotFound, Unsupported, UsageError, printable
 from ..secrets import FORMS, Secret, reference
 
 KEYRING_SERVICE = "kadmin-nb"
@@ -53,21 +53,11 @@ def _env(name: str, _folder: Path) -> str:
 
 def _file(name: str, folder: Path) -> str:
     """The file's text without its last line end, which editors add."""
-    text, fault = _text_of(folder / files.expanded(name), f"the secret of file:{name}")
-    if text is None:
-        raise UsageError(f"file:{name} is {fault}")
-    return text.removesuffix("\n").removesuffix("\r")
-
-
-def _text_of(place: Path, noun: str) -> tuple[str | None, str]:
-    """The text, or why it is none. The bytes stay here: an error is raised where nobody has them."""
-    content = files.read(place, noun, _MAX_BYTES)
-    if files.is_utf_16(content):
-        return None, "UTF-16, not UTF-8 text"
     try:
-        return files.without_mark(content).decode(), ""
-    except UnicodeDecodeError:
-        return None, "not UTF-8 text"
+        text = files.read_text(folder / files.expanded(name), f"the secret of file:{name}", _MAX_BYTES)
+    except KadminError as error:
+        raise error.with_traceback(None) from None  # the frames below hold the file's bytes
+    return text.removesuffix("\n").removesuffix("\r")
 
 
 def _properties(name: str, folder: Path) -> str:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kadmin_nb.errors import KadminError, NotFound, Unsupported, UsageError
+from kadmin_nb.errors import Invalid, KadminError, NotFound, Unsupported, UsageError
 from kadmin_nb.profiles import require_references, settings_for
 from kadmin_nb.profiles.secret_references import read_reference
 from kadmin_nb.secrets import Secret, is_reference
@@ -64,8 +64,8 @@ def test_databricks_through_the_sdk(dbutils, monkeypatch, here):
         ("file:gone", NotFound, "the secret of file:gone, does not exist"),
         ("file:.", UsageError, "is not a file"),
         ("file:/dev/zero", UsageError, "is not a file"),
-        ("file:binary", UsageError, "file:binary is not UTF-8 text"),
-        ("file:utf-16", UsageError, "file:utf-16 is UTF-16, not UTF-8 text"),
+        ("file:binary", Invalid, "it is not UTF-8, so it cannot be the secret of file:binary"),
+        ("file:utf-16", Invalid, "is UTF-16, so it cannot be the secret of file:utf-16"),
         ("file:huge", UsageError, "is larger than 65,536 bytes"),
         ("keyring:prod", Unsupported, "keyring:prod: keyring is not installed"),
         ("databricks:scope/key", Unsupported, "databricks:scope/key: this is not Databricks"),

@@ -89,7 +89,7 @@ def test_another_format_is_named(kind, other, tmp_path, monkeypatch):
     place.write_bytes(encoded(reader.text))
     with pytest.raises((kn.Invalid, kn.UsageError)) as caught:
         reader.read(place)
-    assert str(caught.value).startswith(f"{'file:' * (kind == 'a secret')}{place} is {noun}, ")
+    assert str(caught.value).startswith(f"{place} is {noun}, ")
 
 
 def test_bytes_that_are_not_utf_8_have_their_line(tmp_path):

@@ -191,7 +191,7 @@ def test_a_file_that_is_no_text_is_not_repeated(cluster, silence, place, tmp_pat
     key = tmp_path_factory.mktemp("secrets") / "key.der"
     key.write_bytes(CORE.encode() + b"\xff\xfe")
     stage, _ = staged(cluster, f"file:{key}")
-    with pytest.raises(kn.UsageError, match="is not UTF-8 text") as broken:
+    with pytest.raises(kn.Invalid, match="it is not UTF-8") as broken:
         stage.plan()
     silence(broken.value, variables(broken.value), stage)
 
