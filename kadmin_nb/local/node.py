@@ -396,8 +396,8 @@ class Node:
         return {**ours, "CLASSPATH": self.run.classpath}
 
     def _not_up(self, problem: str) -> ConnectionFailed:
-        tail = log_tail(self.folder, 1000)
-        telling = [line for line in tail if line[:1].strip()][-4:]  # neither stack frames nor dumps of settings
+        lines = [*_last_lines(self.log_path), *_last_lines(self.folder / "console.log")]
+        telling = [line for line in lines if line[:1].strip()][-4:]  # neither stack frames nor dumps of settings
         log_text = " | ".join(telling) or "(empty)"
         return ConnectionFailed(
             f"node {self.id} of the local Kafka {self.run.name!r} {problem}; its log ends: {log_text}",
@@ -420,12 +420,6 @@ def wait_for(spawned: Mapping[Node, int], timeout: float) -> None:
         if time.monotonic() > end:
             raise waiting[0]._not_up(f"accepted no clients within {timeout:.0f} s")
         time.sleep(0.05)
-
-
-def log_tail(folder: Path, lines: int) -> list[str]:
-    """The last lines of a node's log, then of what its JVM said outside the log."""
-    all_lines = [*_last_lines(folder / "server.log"), *_last_lines(folder / "console.log")]
-    return all_lines[-lines:] if lines > 0 else []
 
 
 def _last_lines(file: Path) -> list[str]:
