@@ -17,7 +17,7 @@ import kafka.errors
 from .. import web
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut
 from ..hints import Hint, Verb, sentence
-from ..model.connection_settings import GSSAPI, Settings
+from ..model.connection_settings import Settings
 from . import connections
 
 Result = TypeVar("Result")
@@ -138,9 +138,11 @@ def _cause(settings: Settings, address: str, error: BaseException | None, timeou
     if isinstance(error, kafka.errors.BrokerResponseError) or (
         error and not isinstance(error, kafka.errors.KafkaError)
     ):
-        return AuthenticationFailed(
-            f"{address}: {error}", code="SASL_AUTHENTICATION_FAILED", hint=_login_hint(settings)
+        hint = (
+            f"Check user and password in {settings.source} (of a token its issuer, audience and scope; of Kerberos the "
+            "ticket, which klist shows), the mechanism, and whether the listener requires a login."
         )
+        return AuthenticationFailed(f"{address}: {error}", code="SASL_AUTHENTICATION_FAILED", hint=hint)
     try:
         host, port = split_address(address)
         ip_addresses(host, port, timeout)
@@ -156,11 +158,3 @@ def _cause(settings: Settings, address: str, error: BaseException | None, timeou
     is_strange = isinstance(error, kafka.errors.KafkaProtocolError)
     what = "answers with something else than the Kafka protocol" if is_strange else "closes the connection"
     return ConnectionFailed(f"{address} {what}", code="NETWORK_EXCEPTION", hint=hint)
-
-
-def _login_hint(settings: Settings) -> str:
-    if settings.mechanism == GSSAPI:
-        return "klist shows this machine's tickets, kinit gets one; a broker's principal is SERVICE/HOST."
-    if settings.token_login:
-        return f"Compare issuer, audience and scope of the token of {settings.token_login.source} with the broker's."
-    return f"Check user and password in {settings.source}, the mechanism, and whether the listener requires a login."

@@ -76,4 +76,4 @@ def test_a_login_that_fails_says_why(client, error, kind, words):
     failure = contact.cause(settings, {("127.0.0.1", 1): error}, 1.0)
     assert isinstance(failure, kind)
     assert words in str(failure)
-    assert kind is ConnectionFailed or "klist shows this machine's tickets" in str(failure.hint)
+    assert kind is ConnectionFailed or "the ticket, which klist shows" in str(failure.hint)

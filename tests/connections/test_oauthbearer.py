@@ -123,7 +123,7 @@ def test_a_token_that_the_broker_refuses(secure_kafka):
             with pytest.raises(AuthenticationFailed, match="invalid_token") as caught:
                 kn.connect(secure_kafka.bootstrap, properties=oauth(server.url))
         assert len(server.requests) == 2  # a refused token is not used again
-    assert caught.value.hint.startswith("Compare issuer, audience and scope of the token of http://127.0.0.1:")
+    assert "of a token its issuer, audience and scope" in caught.value.hint
 
 
 def test_a_certificate_that_we_do_not_trust(certificate):
