@@ -25,14 +25,8 @@ _EXISTS, _AS_BROKERS_SAY = 36, -1
 CREATED_WITHIN = 30.0
 """Seconds that the making of a topic may take."""
 
-_NAMED = 3
-"""Partitions that a reason names; the others are counted."""
-
 _Partitions = Mapping[str, Collection[int]]
 """Numbers of partitions by topic."""
-
-_Place = tuple[str, int]
-"""A topic, and the number of a partition of it."""
 
 
 def offsets_request(partitions: _Partitions, timestamp: int) -> Any:
@@ -116,8 +110,8 @@ def create(
     error_codes.raise_for_error(code, made.error_message, doing, rights.on_topic("CREATE", name))
 
 
-def reassignments_under_way(wire: Wire) -> list[_Place]:
-    """The partitions that replicas are being added to, or removed from.
+def is_reassigning(wire: Wire) -> bool:
+    """True if replicas are being added to partitions, or removed from them.
 
     Raises
     ------
@@ -128,7 +122,7 @@ def reassignments_under_way(wire: Wire) -> list[_Place]:
     milliseconds = int(wire.timeout * 1000)
     answer = wire.ask(lambda: ListPartitionReassignmentsRequest(timeout_ms=milliseconds, topics=None), doing=doing)
     error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.on_cluster("DESCRIBE"))
-    return sorted((topic.name, partition.partition_index) for topic in answer.topics for partition in topic.partitions)
+    return any(topic.partitions for topic in answer.topics)
 
 
 def throttling(wire: Wire, throttles: Collection[Target]) -> dict[Target, str]:
@@ -136,13 +130,10 @@ def throttling(wire: Wire, throttles: Collection[Target]) -> dict[Target, str]:
     found = {target: f"{_BETWEEN_DISKS} is not known" for target in throttles if target[1] == BETWEEN_DISKS}
     if others := [target for target in throttles if target not in found]:
         try:
-            partitions = reassignments_under_way(wire)
+            reason = "a reassignment is running" if is_reassigning(wire) else ""
         except KadminError as exc:
-            return found | dict.fromkeys(others, f"whether a reassignment is running is not known: {exc}")
-        names = ", ".join(f"{topic}-{number}" for topic, number in partitions[:_NAMED])
-        more = f" and {len(partitions) - _NAMED:,} more" if len(partitions) > _NAMED else ""
-        if partitions:
-            found |= dict.fromkeys(others, f"a reassignment is running ({names}{more})")
+            reason = f"whether a reassignment is running is not known: {exc}"
+        found |= dict.fromkeys(others, reason) if reason else {}
     return found
 
 

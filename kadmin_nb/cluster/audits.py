@@ -263,6 +263,6 @@ _UNSEEN = "Whether a reassignment is running is not known: brokers list them to 
 def is_reassigning(kafka: LiveKafka) -> bool | None:
     """True if partitions are being moved; None where no broker says so."""
     try:
-        return bool(topics.reassignments_under_way(kafka.wire))
+        return topics.is_reassigning(kafka.wire)
     except KadminError:
         return None

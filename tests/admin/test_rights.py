@@ -268,7 +268,7 @@ ATTEMPTS = {
     "altering a logger": alter("broker-logger=1", "kafka.server.KafkaApis", "INFO"),
     "altering client-metrics": alter("client-metrics=m", "interval.ms", "10000"),
     "listing config resources": lambda cluster: cluster.port.configs.resources(["GROUP"]),
-    "listing reassignments": lambda cluster: topics.reassignments_under_way(cluster.port.wire),
+    "listing reassignments": lambda cluster: topics.is_reassigning(cluster.port.wire),
     "describing SCRAM users": lambda cluster: cluster.scram.describe(),
     "creating a topic": lambda cluster: topics.create(cluster.port.wire, "made-by-right"),
 }

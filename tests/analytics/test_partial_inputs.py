@@ -341,7 +341,7 @@ def test_whether_a_reassignment_runs_is_not_known_where_no_broker_says_so(error,
     def fails(wire: object) -> None:
         raise error
 
-    monkeypatch.setattr(topics, "reassignments_under_way", fails)
+    monkeypatch.setattr(topics, "is_reassigning", fails)
     kafka = FakeKafka()
     kafka.wire = None
     assert is_reassigning(kafka) is None

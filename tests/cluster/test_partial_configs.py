@@ -62,7 +62,7 @@ class Scene:
                 raise self.reassigning
             return self.reassigning
 
-        monkeypatch.setattr(topics, "reassignments_under_way", under_way)
+        monkeypatch.setattr(topics, "is_reassigning", under_way)
         kafka: Any = FakeKafka(3)
         kafka.wire = None
         for target, value in self.set_on.items():

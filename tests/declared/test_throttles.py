@@ -11,7 +11,7 @@ from tests.declared.snapshots import held
 
 REPLICAS, RATE = "leader.replication.throttled.replicas", "leader.replication.throttled.rate"
 CONFIGS = {"topic=orders": {"retention.ms": "1000", REPLICAS: "*"}, "broker=1": {RATE: "1000"}}
-RUNNING = "a reassignment is running (orders-0)"
+RUNNING = "a reassignment is running"
 THROTTLING = {(Resource("TOPIC", "orders"), REPLICAS): RUNNING, (Resource("BROKER", "1"), RATE): RUNNING}
 FILE = kn.state.read("kadmin: 1\nkinds: [topic, broker]\nconfigs:\n  topic=orders: {retention.ms: 1000}\n", "c.yaml")
 

@@ -24,7 +24,7 @@ from tests.waiting import eventually
 
 LEADER, FOLLOWER = "leader.replication.throttled", "follower.replication.throttled"
 MV = Resource("TOPIC", "mv")
-RUNNING = "a reassignment is running (mv-0)"
+RUNNING = "a reassignment is running"
 DISKS = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
