@@ -385,7 +385,9 @@ def _resource(answer: Any) -> Resource:
 
 _MECHANISMS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
 _MECHANISM_NAMES = {number: name for name, (number, _) in _MECHANISMS.items()}
-_UNKNOWN = Refusal("UNSUPPORTED_SASL_MECHANISM", "Unknown SCRAM mechanism")
+_OTHER = (0, "sha512")
+"""A mechanism that Kafka does not have: the controller refuses it by its number."""
+
 _SALT_BYTES = 24
 
 
@@ -429,13 +431,9 @@ class WireScram:
         """
         if validate_only:
             return dict.fromkeys(wishes)
-        sendable = {user: change for user, change in wishes.items() if change.mechanism in _MECHANISMS}
-        answers: dict[ScramUser, Refusal | None] = {}
-        if sendable:
-            doing, request = "altering SCRAM users", _credentials_request(sendable)
-            results = self._wire.tell(lambda: request, doing=doing).results
-            answers = _answers(sendable, results, lambda one: ScramUser(one.user), doing, may_have_happened=True)
-        return {user: answers.get(user, _UNKNOWN) for user in wishes}
+        doing, request = "altering SCRAM users", _credentials_request(wishes)
+        results = self._wire.tell(lambda: request, doing=doing).results
+        return _answers(wishes, results, lambda one: ScramUser(one.user), doing, may_have_happened=True)
 
 
 def _of_user(result: Any) -> Iterable[Row]:
@@ -450,7 +448,7 @@ def _credentials_request(wishes: Mapping[ScramUser, CredentialChange]) -> Any:
     """A password is salted and hashed here: it never leaves this machine."""
     kind = AlterUserScramCredentialsRequest
     deletions = [
-        kind.ScramCredentialDeletion(name=user.name, mechanism=_MECHANISMS[change.mechanism][0])
+        kind.ScramCredentialDeletion(name=user.name, mechanism=_MECHANISMS.get(change.mechanism, _OTHER)[0])
         for user, change in wishes.items()
         if change.password is None
     ]
@@ -463,7 +461,7 @@ def _credentials_request(wishes: Mapping[ScramUser, CredentialChange]) -> Any:
 
 
 def _salted(change: CredentialChange, password: Secret) -> dict[str, object]:
-    number, digest = _MECHANISMS[change.mechanism]
+    number, digest = _MECHANISMS.get(change.mechanism, _OTHER)
     salt = os.urandom(_SALT_BYTES)
     salted = pbkdf2_hmac(digest, password.reveal().encode(), salt, change.iterations)
     return {"mechanism": number, "salt": salt, "salted_password": salted}
