@@ -17,7 +17,7 @@ from kafka.protocol.admin.configs import DescribeConfigsResponse
 
 from ..frames import schemas
 from ..model.changes import Refusal
-from ..model.resources import RESOURCE_TYPES, SOURCES, TYPE_NAMES, VALUE_TYPES, Resource, Source, unknown
+from ..model.resources import SOURCES, TYPE_NAMES, VALUE_TYPES, Resource, Source, unknown
 from . import error_codes
 from .quota_response import column_of, not_null, skip_tags, string_at, varint
 
@@ -30,9 +30,6 @@ VERSION = 4
 _ENTRY = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult._struct.array_of
 
 _OF_RESOURCE, _OF_ENTRY = pa.schema([*schemas.CONFIGS.schema][:2]), pa.schema([*schemas.CONFIGS.schema][2:])
-
-_NO_GROUP_CONFIGS = Refusal("UNSUPPORTED_VERSION", "this broker has no configs of groups: Kafka 4.0 and later have")
-"""An older broker calls the request malformed."""
 
 
 class ConfigEntries:
@@ -70,8 +67,6 @@ class ConfigEntries:
             at = skip_tags(frame, at)
             resource = Resource(unknown(TYPE_NAMES, kind), not_null(name))
             refused = error_codes.refusal(code, message)
-            if refused and kind == RESOURCE_TYPES["GROUP"] and refused.code == "INVALID_REQUEST":
-                refused = _NO_GROUP_CONFIGS
             found[resource] = [self._failure(refused)] if refused else entries
         if skip_tags(frame, at) != len(frame):
             raise ValueError("bytes are missing, or left over")
