@@ -38,7 +38,7 @@ class Acl:
 
     def is_about(self, resource: AclResource) -> bool:
         """True of an ACL of this resource, of a prefix of its name, or of all of its type."""
-        if self.resource_type != _type_name(resource):
+        if self.resource_type != resource.type.upper().replace("-", "_"):
             return False
         if self.pattern == ACLResourcePatternType.PREFIXED.name:
             return resource.name.startswith(self.name)
@@ -80,10 +80,6 @@ def _acl(resource: Any, acl: Any) -> Acl:
 def _enum_name(words: type[IntEnum], code: int) -> str:
     """Kafka's word for it; the number of one that kafka-python does not know."""
     return words(code).name if code in {*words} else str(code)
-
-
-def _type_name(resource: AclResource) -> str:
-    return resource.type.upper().replace("-", "_")
 
 
 def _acls_request() -> DescribeAclsRequest:

@@ -15,6 +15,7 @@ from ..model.changes import Target
 from ..model.resources import BETWEEN_DISKS, Partition
 from . import error_codes
 from .wire import Wire
+from .wire_kinds import chunks
 
 EARLIEST = -2
 
@@ -54,11 +55,8 @@ def metadata(
 
 def partitions(wire: Wire, names: Collection[str]) -> list[Partition]:
     """The partitions of these topics; without topics that do not exist or that we may not describe."""
-    ordered = sorted(names)
-    starts = range(0, len(ordered), _TOPICS_TOGETHER)
-    doing = "asking for the leaders of topics"
-    parts = [ordered[start : start + _TOPICS_TOGETHER] for start in starts]
-    answers = [metadata(wire, part, doing=doing) for part in parts]
+    parts = chunks(sorted(names), _TOPICS_TOGETHER)
+    answers = [metadata(wire, part, doing="asking for the leaders of topics") for part in parts]
     found = [topic for answer in answers for topic in answer.topics if not topic.error_code]
     return [
         Partition(

@@ -246,20 +246,18 @@ _ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED", re.MU
 def _as_written(text: str) -> str:
     """The path of a private file with this text, the same file for the same text."""
     content = text.encode()
-    path = _folder() / f"{hashlib.sha256(content).hexdigest()[:32]}.pem"
+    path = Path(_folder().name) / f"{hashlib.sha256(content).hexdigest()[:32]}.pem"
     if not path.exists():
         files.write(path, content, mode=0o600)
     return str(path)
 
 
 @functools.cache
-def _folder() -> Path:
+def _folder() -> tempfile.TemporaryDirectory[str]:
     """A folder that only we can enter; it is emptied and removed when Python ends."""
-    _folder_of_this_process.append(tempfile.TemporaryDirectory(prefix="kadmin_nb-"))
-    return Path(_folder_of_this_process[0].name)
+    return tempfile.TemporaryDirectory(prefix="kadmin_nb-")
 
 
-_folder_of_this_process: list[tempfile.TemporaryDirectory[str]] = []
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]+)-----END \1-----")
 _EXPECTED = {"ssl.keystore.key": "PRIVATE KEY"}
 
