@@ -28,7 +28,6 @@ from .quotas import Quotas
 if TYPE_CHECKING:
     from ..client_configs.verbs import ClientConfigs
     from ..model.changes import Edit
-    from ..model.resources import Resource
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
@@ -265,9 +264,7 @@ class Cluster:
         """
         return self.plans.rollback(plan)
 
-    def permissions(
-        self, changes: str | Plan | Iterable[Edit] = "", *, on: Iterable[Resource] = ()
-    ) -> PermissionsAnswer:
+    def permissions(self, changes: str | Plan | Iterable[Edit] = "") -> PermissionsAnswer:
         """PERMISSIONS: whether we have the rights to read and make these changes, and the line that grants each.
 
         The broker is asked to validate the changes, and makes none.
@@ -276,14 +273,12 @@ class Cluster:
         ----------
         changes
             Lines as `stage.add` takes them, edits, or a plan that is to be applied, of which each right is asked
-            for once. Without any, and without `on`: quotas and brokers' configs.
-        on
-            Config resources to read and change.
+            for once. Without any: quotas and brokers' configs.
         """
         from .permissions import permissions
 
         wanted = self.new_stage().add(changes) if isinstance(changes, str) else changes
-        return permissions(self.port, self.settings, wanted, on)
+        return permissions(self.port, self.settings, wanted)
 
     def verify(
         self,

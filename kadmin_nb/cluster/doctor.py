@@ -239,7 +239,7 @@ def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
 
 def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:
     """Each right that is missing, or not known; those that are granted together."""
-    rows = permissions(kafka, settings, (), ()).to_arrow().to_pylist()
+    rows = permissions(kafka, settings, ()).to_arrow().to_pylist()
     for row in rows:
         right = f"{row['operation']} on {row['resource']}"
         if row["allowed"] is None:

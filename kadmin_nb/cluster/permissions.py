@@ -46,9 +46,6 @@ GENERAL = (
 )
 """The changes that are validated where none is asked about; none is ever made."""
 
-_HARMLESS = {"TOPIC": "retention.ms", "GROUP": "consumer.session.timeout.ms"}
-"""A key of each type of resource, whose reset is validated."""
-
 
 class PermissionsAnswer(Answer):
     """PERMISSIONS. Below it are the lines that grant what is missing."""
@@ -80,16 +77,13 @@ class PermissionsAnswer(Answer):
         return NotAuthorized(f"missing right: {right}")
 
 
-def permissions(
-    kafka: LiveKafka, settings: Settings, wanted: Plan | Iterable[Edit], on: Iterable[Resource]
-) -> PermissionsAnswer:
+def permissions(kafka: LiveKafka, settings: Settings, wanted: Plan | Iterable[Edit]) -> PermissionsAnswer:
     """PERMISSIONS to read what changes are judged by, and to make them; see `Cluster.permissions`."""
     edits: Iterable[Edit] = wanted if not isinstance(wanted, Plan) else [
         Edit(DELETE, change.resource, change.key)  # for each right; it removes: then no secret is looked up
         for change in rights_to_apply(wanted.changes).values()
     ]  # fmt: skip
-    harmless = (Edit(DELETE, one, _HARMLESS.get(one.type, "message.max.bytes")) for one in on)  # validated only
-    wished = [*edits, *harmless] or GENERAL
+    wished = [*edits] or GENERAL
     changes = [Change(n, e.op, e.resource, e.key, wanted=e.text, after=e.text) for n, e in enumerate(wished, 1)]
     principal = user_in_words(settings) or NOBODY
     rows = [*_reading(kafka, changes, principal), *_altering(kafka, changes, principal)]

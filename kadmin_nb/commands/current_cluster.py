@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from ..model.resources import WORDS, Resource
 from . import completions, options
 from .click_glue import Objects, Verb, words
 from .options import Length, read_selectors
@@ -41,7 +40,7 @@ def doctor(session: Session) -> Any:
 
 @click.command("may-i", cls=Verb)
 @options.reading
-@words(completions.settings, "[CHANGE]... | TYPE=NAME...")
+@words(completions.settings, "[CHANGE]...")
 def may_i(session: Session, words: tuple[str, ...]) -> Any:
     """Show which rights a change needs, which of them you have, and the command that grants the others.
 
@@ -49,15 +48,10 @@ def may_i(session: Session, words: tuple[str, ...]) -> Any:
     {here}
     {here} set producer_byte_rate=5MB/s user=alice
     {here} set retention.ms=7d topic=orders
-    {here} topic=orders group=billing
     """
     from ..plans import change_lines
 
-    if words and words[0].partition("=")[0] not in WORDS:
-        return session.cluster.permissions(change_lines.line(words))
-    whose = read_selectors(words, tuple(WORDS))
-    resources = [Resource.of(word.replace("_", "-"), name) for word, names in whose.items() for name in names]
-    return session.cluster.permissions(on=resources)
+    return session.cluster.permissions(change_lines.line(words) if words else ())
 
 
 @click.command(cls=Verb)

@@ -286,8 +286,11 @@ def test_the_right_that_a_hint_names_is_the_one_that_is_missing(attempt, java, s
         eventually(lambda: is_allowed(lambda: attempt(cluster)), True)
 
 
-def _permissions(reached: LiveKafka, *edits: Edit, on: tuple[Resource, ...] = ()) -> list[tuple]:
-    answer = permissions.permissions(reached, reached.wire.settings, list(edits), on)
+RESET_SEEN = Edit("delete", SEEN, "retention.ms")
+
+
+def _permissions(reached: LiveKafka, *edits: Edit) -> list[tuple]:
+    answer = permissions.permissions(reached, reached.wire.settings, list(edits))
     rows = answer.to_arrow().to_pylist()
     return [(row["action"], row["operation"], row["resource"], row["allowed"]) for row in rows]
 
@@ -300,7 +303,7 @@ def test_may_i_tells_each_right_before_anything_is_tried(user_with) -> None:
         ("read quotas of user=alice", "DESCRIBE_CONFIGS", "the cluster", True),
         ("change quotas of user=alice", "ALTER_CONFIGS", "the cluster", False),
     ]
-    assert [row[1:] for row in _permissions(reader, on=(SEEN,))] == [
+    assert [row[1:] for row in _permissions(reader, RESET_SEEN)] == [
         ("DESCRIBE_CONFIGS", "the topic seen", False),
         ("ALTER_CONFIGS", "the topic seen", False),
     ]
@@ -324,7 +327,7 @@ def test_may_i_tells_the_rights_on_credentials(admin, user_with) -> None:
 def test_the_granting_line_grants(java, user_with) -> None:
     """It named the right, and I did not know how to write the ACL."""
     reached = user_with("may-nothing")
-    answer = permissions.permissions(reached, reached.wire.settings, [], (SEEN,))
+    answer = permissions.permissions(reached, reached.wire.settings, [RESET_SEEN])
     lines = answer.to_arrow()["grant"].to_pylist()
     assert lines[1].endswith("--add --allow-principal User:may-nothing --operation AlterConfigs --topic seen")
     assert "2 of 2 rights are missing." in repr(answer)
