@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import errno
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -267,7 +266,7 @@ def read_text(place: Path, what: str, most: int, *, missing: str | None = None) 
     NotFound, UsageError
         As of `read`.
     Invalid
-        It is not UTF-8; UTF-16 is named.
+        It is not UTF-8.
     """
     return text_of(read(place, what, most, missing=missing), str(place), what)
 
@@ -278,29 +277,18 @@ def text_of(content: bytes, name: str, what: str) -> str:
     Raises
     ------
     Invalid
-        It is not UTF-8; UTF-16 is named.
+        It is not UTF-8.
     """
-    refuse_utf_16(content, name, what)
     try:
         return without_mark(content).decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-    raise Invalid(f"{name}: line {line}: it is not UTF-8, so it cannot be {what}")
-
-
-def refuse_utf_16(content: bytes, name: str, what: str) -> None:
-    """Raise Invalid for a file that begins as UTF-16."""
-    if _UTF_16.match(content):
-        hint = "Save it as UTF-8: Windows PowerShell does with Out-File -Encoding utf8."
-        raise Invalid(f"{name} is UTF-16, so it cannot be {what}", hint=hint)
+    raise Invalid(f"{name}: line {line}: it is not UTF-8, so it cannot be {what}", hint="Save it as UTF-8.")
 
 
 def without_mark(content: bytes) -> bytes:
     """The bytes without the byte order mark of UTF-8, which some editors write in front."""
     return content.removeprefix(codecs.BOM_UTF8)
-
-
-_UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|.?(?:[\t\r\n\x20-\x7e]\0){2}", re.DOTALL)
 
 
 def check(place: Path, what: str, most: int, *, missing: str | None = None) -> None:

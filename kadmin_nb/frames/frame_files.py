@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from ..errors import Invalid, UsageError
-from ..files import check, refuse_utf_16, writing
+from ..files import check, writing
 from .given_frames import plain, to_pandas
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 FILES = (".parquet", ".csv", ".json", ".jsonl")
 ROWS_AT_ONCE = 4096
 """Rows that are Python at the same time."""
-_FIRST_BYTES = 64
-"""Bytes of a CSV by which another format is known."""
 MAX_TABLE_BYTES = 1 << 32
 """Bytes of the largest file that is read."""
 MOST_CELLS = 10**9
@@ -93,8 +91,6 @@ def _cast(texts: pa.ChunkedArray, target_type: pa.DataType, name: str) -> pa.Chu
 
 
 def _read_csv(place: Path) -> pa.Table:
-    with place.open("rb") as file:
-        refuse_utf_16(file.read(_FIRST_BYTES), str(place), "a frame")
     parsed = csv.ParseOptions(newlines_in_values=True)
     with csv.open_csv(place, parse_options=parsed) as head:
         names = head.schema.names

@@ -174,7 +174,6 @@ def read_properties(path: Path) -> dict[str, str]:
 def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line number, key and value, one after the other."""
     content = files.without_mark(files.read(path, _WHAT, MAX_PROPERTIES_BYTES))
-    files.refuse_utf_16(content, str(path), _WHAT)
     if b"\0" in content:
         raise UsageError(f"{path} is not text, so it cannot be {_WHAT}")
     if content.count(b"\\\n") + content.count(b"\\\r") > CONTINUED:

@@ -65,7 +65,7 @@ def test_databricks_through_the_sdk(dbutils, monkeypatch, here):
         ("file:.", UsageError, "is not a file"),
         ("file:/dev/zero", UsageError, "is not a file"),
         ("file:binary", Invalid, "it is not UTF-8, so it cannot be the secret of file:binary"),
-        ("file:utf-16", Invalid, "is UTF-16, so it cannot be the secret of file:utf-16"),
+        ("file:utf-16", Invalid, "it is not UTF-8, so it cannot be the secret of file:utf-16"),
         ("file:huge", UsageError, "is larger than 65,536 bytes"),
         ("keyring:prod", Unsupported, "keyring:prod: keyring is not installed"),
         ("databricks:scope/key", Unsupported, "databricks:scope/key: this is not Databricks"),

@@ -159,7 +159,6 @@ class FolderOfRecords:
 
 def _of_file(place: Path) -> list[str]:
     content = files.read(place, "a journal", MAX_JOURNAL_BYTES)
-    files.refuse_utf_16(content, str(place), "a journal")
     return [_text(line) for line in io.BytesIO(files.without_mark(content))]
 
 
