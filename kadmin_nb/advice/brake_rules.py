@@ -17,10 +17,10 @@ from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.findings import NOT_KNOWN, OK, WARNING, Coverage, Finding, Throttling
-from ..model.quota_keys import CALLBACK, HEADS, IP_KEYS, readable
+from ..model.quota_keys import CALLBACK, HEADS, readable
 from ..model.resources import BETWEEN_DISKS, THROTTLE_RATES, THROTTLES, Partition, Resource, Source
 from ..resolution.rules import Effective, Stored
-from ..resolution.shadows import TIMES, closest, lifts, setting, words_of
+from ..resolution.shadows import closest, lifts, setting, words_of
 from .config_rules import fixing_line
 
 BITES, MAY_BITE, STANDS = "bites", "may bite", "stands"
@@ -35,7 +35,6 @@ BRAKES = {
     "request-quota": "a request quota",
     "client-quota": "a quota",
     "quota-callback": "a custom quota callback",
-    "connection-limit": "a connection limit",
     "replication-throttle": "a replication throttle",
 }
 """The brakes in words."""
@@ -51,9 +50,6 @@ NEAR_REQUESTS = 25.0
 """The same of request_percentage: a request log has the time of I/O threads alone, half of the whole or more."""
 
 REQUESTS = "request_percentage"
-
-USED_UP = 0.8
-"""The share of a limit of new connections from which it is used up."""
 
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:
@@ -95,18 +91,6 @@ def not_read(code: str, broker: int, key: str) -> Finding:
 # --- a client ---
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """An address of a client, its limit of new connections and where that is set, and the broker to which all clients
-    at it opened most connections per second."""
-
-    ip: str
-    entity: Entity
-    limit: float
-    broker: int
-    opened: float
-
-
 @dataclass(frozen=True)
 class ClientFacts:
     """What was read about one client. `limits` are its own.
@@ -127,7 +111,6 @@ class ClientFacts:
     coverage: Coverage = field(default_factory=Coverage)
     is_measured: bool = False
     throttled_s: Mapping[tuple[str, int], float] = field(default_factory=dict)
-    addresses: Sequence[Address] = ()
     request_use: float | None = None
 
     @property
@@ -151,20 +134,7 @@ def of_client(facts: ClientFacts) -> list[Finding]:
     of_quotas = [_unseen(facts)] if is_unseen else [*_quotas(facts)]
     if any(one.severity == WARNING for one in of_class):  # what throttles may be its limit, and no quota
         of_quotas = [one.with_(state=MAY_BITE) if one.evidence["state"] == BITES else one for one in of_quotas]
-    return in_order([*of_class, *of_quotas, *_new_connections(facts)])
-
-
-def _new_connections(facts: ClientFacts) -> Iterator[Finding]:
-    """The quotas on new connections of its addresses that are used up."""
-    for one in facts.addresses:
-        if one.opened >= USED_UP * one.limit:
-            message = (
-                f"{one.ip} opened {one.opened:.3g} connections per second on broker {one.broker}, and "
-                f"{readable(IP_KEYS[0], one.limit)} are accepted"
-            )
-            edit = setting(one.entity, IP_KEYS[0], float(round(TIMES * one.limit)))
-            found = _by_quota("connection-limit", one.entity, IP_KEYS[0], message, edit)
-            yield replace(found, coverage=facts.coverage)
+    return in_order([*of_class, *of_quotas])
 
 
 def inactive(facts: ClientFacts) -> Iterator[str]:

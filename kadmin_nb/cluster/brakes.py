@@ -3,19 +3,15 @@ the use of its buckets, and the known clients that share them."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
 
-from ..admin.ports import SPECIFIED, Component
 from ..admin.wire import PATIENCE
 from ..advice import brake_rules as rules
-from ..advice.brake_rules import BITES, BROKER_KEYS, STANDS, Address, ClientFacts, ConfigFacts
+from ..advice.brake_rules import BITES, BROKER_KEYS, STANDS, ClientFacts, ConfigFacts
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound, printable
 from ..frames import relational, schemas
@@ -25,14 +21,10 @@ from ..frames.schemas import noted
 from ..frames.views import counted_nouns
 from ..model.changes import Edit
 from ..model.config_values import ConfigValue
-from ..model.entity import Entity
 from ..model.findings import UNKNOWN as NOT_KNOWN
 from ..model.findings import Coverage, Finding, Row
-from ..model.grammar import DEFAULT
-from ..model.levels import DEFAULT_IP
 from ..model.resources import THROTTLES, Partition, Resource
 from ..resolution import kernel
-from ..resolution.kernel import resolve_ip
 from ..resolution.rules import Effective
 from ..usage.arithmetic import throttle_conditions
 from ..usage.client_use import ClientUse, client_use
@@ -246,37 +238,6 @@ _THROTTLES = {
     "request_percentage": ("other_ms",),
 }
 """The sums of a connection that are throttles of each key."""
-
-
-_REMOTE = re.compile(r"-(?P<ip>[^-]+):\d+-\d+(?:-\d+)?$")
-"""The client's end of a connection, as the request log writes it: `10.0.0.1:9092-10.0.0.7:40312-0-5`."""
-
-_AT_FIRST = timedelta(seconds=1)
-"""Connections that are seen within this time are not counted as new: they may have been there."""
-
-
-def addresses_of(kafka: LiveKafka, requests: Frame, client: tuple[str, str]) -> list[Address]:
-    """The addresses of a client with a limit of new connections, and how many of these they opened per second."""
-    words = words_of(requests)
-    is_own = (words.column("user") == client[0]) & (words.column("client_id") == client[1])
-    measures: dict[str, Measure] = {"first": ("min", "time"), "last": ("max", "time"), "own": ("count_true", "is_own")}
-    marked = relational.with_columns(requests, {"is_own": is_own})
-    rows = in_arrow(added_up(marked, ["broker", "connection"], measures)).to_pylist()
-    remote = {row["connection"]: place["ip"] for row in rows if (place := _REMOTE.search(row["connection"] or ""))}
-    own = {remote[row["connection"]] for row in rows if row["own"] and row["connection"] in remote}
-    if not own:
-        return []
-    begin, end = min(row["first"] for row in rows) + _AT_FIRST, max(row["last"] for row in rows)
-    seconds = max((end - begin).total_seconds(), 1.0)
-    new = Counter((remote.get(row["connection"]), row["broker"]) for row in rows if row["first"] > begin)
-    found = []
-    for limit in resolve_ip(kafka.quotas.describe([Component("ip", SPECIFIED)]), sorted(own)).to_pylist():
-        if limit["value"] is not None:
-            entity = Entity.of({"ip": DEFAULT if limit["level"] == DEFAULT_IP else limit["ip"]})
-            counts = ((count, broker) for (ip, broker), count in new.items() if ip == limit["ip"])
-            opened, broker = max(counts, default=(0, 0))
-            found.append(Address(limit["ip"], entity, limit["value"], broker, opened / seconds))
-    return found
 
 
 def throttled_seconds(requests: Frame, client: tuple[str, str]) -> dict[tuple[str, int], float]:

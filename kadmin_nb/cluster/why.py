@@ -348,8 +348,7 @@ def why(
     if used is not None:
         facts = brakes.with_usage(facts, used, (broker.id for broker in registered), observed)
     if requests is not None:
-        lasted, addresses = brakes.throttled_seconds(requests, pair), brakes.addresses_of(kafka, requests, pair)
-        facts = replace(facts, throttled_s=lasted, addresses=addresses)
+        facts = replace(facts, throttled_s=brakes.throttled_seconds(requests, pair))
     found = BrakesAnswer(client(*pair), rules.of_client(facts), kafka.id, inactive=rules.inactive(facts))
     limits = [limit for limit in explanation if to is None or limit.key == to[0]]
     tried = [lift for limit in limits for lift in lifts(stored, limit, None if to is None else to[1])]

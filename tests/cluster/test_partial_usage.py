@@ -227,16 +227,3 @@ def test_the_brakes_that_are_not_active_are_those_that_were_looked_for() -> None
     assert replace(scene, as_usage=True).answer().brakes.inactive == (*seen, callback)
     assert PARTS["without broker 3"](scene).answer().brakes.inactive == (callback,)
     assert replace(scene, no_answer=(3,)).answer().brakes.inactive == seen
-
-
-def test_new_connections_of_its_address_are_compared_with_what_is_accepted() -> None:
-    """It connected anew for each request, and *was not throttled in the time observed*."""
-    lines = [f"10.0.0.1:9092-10.0.0.7:{40_000 + second}-0-5" for second in range(SECONDS)]
-    rows = [{**row, "connection": lines[second]} for second, row in enumerate(asks("app", 2, bytes_in=9))]
-    quota = Entity.of({"ip": "10.0.0.7"}), "connection_creation_rate"
-    (found,) = Scene("", {quota: 1.0}, rows).answer().brakes.findings
-    assert (found.code, str(found.target), found.evidence["state"]) == ("connection-limit", "ip=10.0.0.7", BITES)
-    assert found.fix == "quota set connection_creation_rate=2/s ip=10.0.0.7"
-    assert found.message == "10.0.0.7 opened 1 connections per second on broker 2, and 1/s are accepted"
-    assert Scene("", {quota: 2.0}, rows).answer().brakes.findings == ()
-    assert Scene("", {quota: 0.1}, asks(bytes_in=9, connection=lines[0])).answer().brakes.findings == ()

@@ -39,9 +39,6 @@ KEYS: dict[str, tuple[AnswerKey, ...]] = {
             "config reset follower.replication.throttled.replicas topic={topic}",
         ),
     ),
-    "a connection limit": (
-        AnswerKey("connection-limit", "ip=127.0.0.1", "quota set connection_creation_rate={twice} ip=127.0.0.1"),
-    ),
     "a bucket shared with a noisy neighbour": (
         AnswerKey("shared-bucket", "user={user} client-id={neighbour}", f"quota set {_RATE}={{limit}} {_CLIENT}"),
     ),

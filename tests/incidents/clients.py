@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -95,15 +94,3 @@ def reads(config: Mapping[str, Any], topic: str, offset: int = 0, **settings: ob
 def asks_often(config: Mapping[str, Any], topic: str) -> Callable[[Stop], None]:
     """Fetch without waiting for records, again and again."""
     return reads(config, topic, OFFSET_END, **{"fetch.wait.max.ms": 0, "fetch.queue.backoff.ms": 0})
-
-
-def connects(config: Mapping[str, Any]) -> Callable[[Stop], None]:
-    """A new connection for each question. What a broker refuses is not tried again at once, so that others get in."""
-
-    def work(stop: Stop) -> None:
-        while not stop.is_set():
-            with contextlib.suppress(Exception):
-                Producer({**config, "reconnect.backoff.ms": 500}).list_topics(timeout=20)
-            time.sleep(0.05)
-
-    return work

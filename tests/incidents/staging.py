@@ -133,13 +133,6 @@ def replication_throttle(scene: Scene) -> Question:
     return lambda: scene.cluster.configs.why(topic=topic)
 
 
-def connection_limit(scene: Scene) -> Question:
-    scene.change(f"set connection_creation_rate={scene.draw(2, 4)} ip=127.0.0.1")
-    for _ in range(2):
-        scene.runs(clients.connects(scene.login()))
-    return scene.why_client()
-
-
 def noisy_neighbour(scene: Scene) -> Question:
     limit, topic = scene.draw(100_000, 200_000), scene.topic()
     neighbour = scene.drawn["neighbour"] = scene.name("batch")
@@ -228,7 +221,6 @@ STAGED: dict[str, Callable[[Scene], Question]] = {
     "a share group": share_group,
     "a request quota": request_quota,
     "a replication throttle left behind": replication_throttle,
-    "a connection limit": connection_limit,
     "a bucket shared with a noisy neighbour": noisy_neighbour,
     "a stale override": stale_override,
     "a custom callback": custom_callback,
