@@ -21,7 +21,7 @@ from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
 from ..model.quota_keys import QUOTA_KEYS, find
 from ..resolution.rules import entity_of, stored_of
-from ..resolution.shadows import comes_first
+from ..resolution.shadows import comes_first, tree
 from . import near_names
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ..usage.near_and_top import NearAnswer
     from . import Cluster
     from .audits import QuotaFindings
-    from .resolving import TreeAnswer
     from .why import WhyAnswer
 
 
@@ -171,7 +170,6 @@ class Quotas:
         *,
         keys: Sequence[str] | None = None,
         usage: object = None,
-        to: tuple[str, float] | None = None,
     ) -> WhyAnswer:
         """WHY: what slows one client, its limits, who shares them, how much of them is used, and what would lift them.
 
@@ -188,8 +186,6 @@ class Quotas:
         usage
             USAGE, in Spark or as anything with `__arrow_c_stream__`: adds the use of each limit, how often it
             throttled, and which known clients share it. REQUESTS add for how long.
-        to
-            A key and the limit that you want for it; default: changes that would double any limit.
 
         Raises
         ------
@@ -201,7 +197,7 @@ class Quotas:
         self._refuse_unknown(keys)
         cluster = self._cluster()
         stage = None if cluster is None else cluster.stage
-        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, stage=stage)
+        return why(self._kafka, user, client_id, keys=keys, usage=usage, stage=stage)
 
     def audit(
         self, clients: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False
@@ -331,18 +327,12 @@ class Quotas:
         answer = near(used, percent, brokers=brokers, quotas=quotas, are_of_now=history is None and not seen_now)
         return answer.noted(notes)
 
-    def tree(
-        self,
-        *,
-        user: object = LEFT_OUT,
-        client_id: object = LEFT_OUT,
-        ip: object = LEFT_OUT,
-        entity: Mapping[str, object] | None = None,
-    ) -> TreeAnswer:
-        """TREE: the hierarchy, and which quotas are shadowed; shown as a tree. Arguments as for `describe`."""
-        from .resolving import tree_of
+    def tree(self) -> Answer:
+        """TREE: the hierarchy, and which quotas are shadowed; shown as a tree."""
+        from .resolving import marks
 
-        return tree_of(self._kafka, _chosen(user, client_id, ip, entity))
+        marked = marks(self._kafka, assume_default=True)
+        return Answer(stamped(tree(self._kafka.quotas.describe()), self._kafka.id, marked))
 
 
 _ONE_OF = f"One of {', '.join(key.name for key in QUOTA_KEYS)}."

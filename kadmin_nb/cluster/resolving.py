@@ -4,7 +4,7 @@ many clients, where they are resolved."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -27,7 +27,6 @@ from ..frames.meanings import general_client
 from ..frames.schemas import CLUSTER_ID, ENGINE, NOTES, TAKEN_AT, noted, now, stamped
 from ..hints import Hint, Option, sentence
 from ..model.config_values import ConfigValue
-from ..model.entity import Entity
 from ..model.findings import Row
 from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts
 from ..model.levels import IP, SHARERS
@@ -36,37 +35,9 @@ from ..resolution import kernel
 from ..resolution.input_columns import CLUSTER, check_clusters
 from ..resolution.kernel import resolve_ip
 from ..resolution.rules import Effective, explain, is_host_name, stored_of
-from ..resolution.shadows import tree
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-
-
-class TreeAnswer(Answer):
-    """TREE: `entity`, `parent`, `level`, `key`, `value`, `shadowed_by`."""
-
-    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._table] if len(self) else []
-
-
-def tree_of(kafka: LiveKafka, chosen: Mapping[str, Selector]) -> TreeAnswer:
-    """TREE of the whole hierarchy, or of the chosen branches of it."""
-    table = tree(kafka.quotas.describe())
-    marked = marks(kafka, assume_default=True)
-    return TreeAnswer(stamped(_branches(table, chosen) if chosen else table, kafka.id, marked))
-
-
-def _branches(tree: pa.Table, chosen: Mapping[str, Selector]) -> pa.Table:
-    """The rows of a tree whose entities are among the chosen, with the parents that they hang on."""
-    rows = zip(tree["entity"].to_pylist(), tree["parent"].to_pylist(), strict=True)
-    matchers = {kind: matcher(names) for kind, names in chosen.items()}
-    branch_names = {name for row in rows if _is_chosen(Entity.parse(row[0]), matchers) for name in row}
-    return tree.filter(pc.is_in(tree["entity"], pa.array(list(branch_names), pa.string())))
-
-
-def _is_chosen(entity: Entity, matchers: Mapping[str, Callable[[str | None], bool]]) -> bool:
-    parts = {kind: entity.get(kind) for kind in matchers}
-    return all(part and matchers[kind](None if part is DEFAULT else str(part)) for kind, part in parts.items())
 
 
 BROKERS = "kadmin.brokers"

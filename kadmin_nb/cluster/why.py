@@ -322,7 +322,6 @@ def why(
     *,
     keys: Sequence[str] | None,
     usage: object,
-    to: tuple[str, float] | None,
     stage: Stage | None = None,
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
@@ -350,8 +349,7 @@ def why(
     if requests is not None:
         facts = replace(facts, throttled_s=brakes.throttled_seconds(requests, pair))
     found = BrakesAnswer(client(*pair), rules.of_client(facts), kafka.id, inactive=rules.inactive(facts))
-    limits = [limit for limit in explanation if to is None or limit.key == to[0]]
-    tried = [lift for limit in limits for lift in lifts(stored, limit, None if to is None else to[1])]
+    tried = [lift for limit in explanation for lift in lifts(stored, limit)]
     table = stamped(schemas.table(schemas.WHY, _rows(facts, used)), kafka.id, marks)
     notes = [*unobserved, *missing.values(), *notes_left_on(kafka)]
     sharing = None if used is None else used.sharing

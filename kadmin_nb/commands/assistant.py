@@ -153,9 +153,9 @@ class Tool:
 TOOLS = {tool.name: tool for tool in [
     Tool("quota describe", "QUOTAS", "words keys strict"),
     Tool("quota resolve", "EFFECTIVE EFFECTIVE_IP", "words keys pairs overridden assume_default"),
-    Tool("quota why", "WHY", "words! keys usage to all"),
+    Tool("quota why", "WHY", "words! keys usage all"),
     Tool("quota near", "NEAR", "sources! broker tz every keys percent history assume_default"),
-    Tool("quota tree", "TREE", "words"),
+    Tool("quota tree", "TREE"),
     Tool("quota usage", "USAGE UTILISATION PAIRS", "sources! broker tz every utilisation clients assume_default"),
     Tool("quota audit", "FINDINGS", "keys clients only assume_default"),
     Tool("config describe", "CONFIGS USER_CONFIGS", "words! keys set documentation"),

@@ -13,7 +13,6 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from ..model.changes import Edit
 from ..model.entity import ARGUMENTS, TYPES, entity_type
-from ..model.quota_keys import parse_value
 from ..plans import change_words
 from . import completions, options
 from .click_glue import FRAME, Verbs, words
@@ -120,7 +119,6 @@ def resolve(
 @options.keys(completions.quota_keys)
 @click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file.")
 @click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe the brokers for this long first.")
-@click.option("--to", metavar="KEY=VALUE", help="The limit you want, such as producer_byte_rate=20MB/s.")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage number N of the changes that would lift it.")
 @click.option("--all", "is_whole", is_flag=True, help="Also the other ways to raise a limit, and the other brakes.")
 def why(
@@ -129,7 +127,6 @@ def why(
     keys: tuple[str, ...],
     usage: Any,
     seconds: float | None,
-    to: str | None,
     number: int | None,
     is_whole: bool,
 ) -> Any:
@@ -142,7 +139,7 @@ def why(
     {here} user=alice client-id=app
     {here} user=alice client-id=app --for 20s
     {here} user=alice client-id=app --usage usage.parquet
-    {here} user=alice client-id=app --to producer_byte_rate=20MB/s --stage 1
+    {here} user=alice client-id=app --stage 1
     """
     options.refuse_together({"--for": seconds is not None, "--usage": usage is not None})
     used = usage_frame(session, usage)
@@ -151,12 +148,10 @@ def why(
             used = session.cluster.observe(seconds, to_read=True, progress=session.progress).requests()
         except (ConnectionFailed, TimedOut) as error:  # the limits are worth showing
             session.warn(f"WARNING: nothing was observed: {error}")
-    key, value = (None, "") if to is None else options.pair(to, "--to")
     answer = session.cluster.quotas.why(
         **{"user": None, **read_selectors(words, TYPES)},
         keys=options.keys_of(keys),
         usage=used,
-        to=None if key is None else (key, parse_value(key, value)),
     )
     answer = answer.whole() if is_whole else answer
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())
@@ -164,14 +159,9 @@ def why(
 
 @quota.command()
 @options.reading
-@words(completions.entities, TO_READ)
-@options.types(*TYPES)
-def tree(
-    session: Session,
-    words: tuple[str, ...],
-) -> Any:
+def tree(session: Session) -> Any:
     """Show the hierarchy as a tree, with the shadowed quotas."""
-    return session.cluster.quotas.tree(**read_selectors(words, TYPES))
+    return session.cluster.quotas.tree()
 
 
 @quota.command()

@@ -139,19 +139,14 @@ def words_of(edit: Edit) -> str:
     return f"set {format_word(edit.key, typed(edit.key, float(edit.text)))} {edit.resource}"
 
 
-def lifts(stored: Stored, now: Effective, to: float | None = None) -> tuple[Lift, ...]:
-    """The changes that lift this limit, the fewest clients reached first; none where nothing binds.
+def lifts(stored: Stored, now: Effective) -> tuple[Lift, ...]:
+    """The changes that at least double this limit, the fewest clients reached first; none where nothing binds.
 
-    Parameters
-    ----------
-    stored
-        The quotas that could bind the client.
-    to
-        The limit that is wanted; twice the present one unless said. Changes that do not reach it are left out.
+    `stored` are the quotas that could bind the client.
     """
     if now.value is None or now.entity is None:
         return ()
-    wanted = TIMES * now.value if to is None else to
+    wanted = TIMES * now.value
     found = []
     for entity, value in dict.fromkeys([(closest(now), wanted), (now.entity, wanted), (now.entity, None)]):
         then = _after(stored, now, entity, value)

@@ -23,7 +23,7 @@ def test_requests_in_spark_tell_the_same(spark, name: str) -> None:
     kafka.cluster.pass_(1)
     table = schemas.table(schemas.REQUESTS, scene.rows)
     here, there = (
-        why(kafka, "alice", scene.client_id, keys=None, usage=given, to=None).brakes.findings
+        why(kafka, "alice", scene.client_id, keys=None, usage=given).brakes.findings
         for given in (table, to_spark(table, spark))
     )
     assert [(one.code, one.message) for one in here] == [(one.code, one.message) for one in there]

@@ -24,7 +24,6 @@ LINES = {
     "describe": "%kquota describe user~=shown-*",
     "resolve": "%kquota resolve user=shown-alice client-id=app",
     "why": "%kquota why user=shown-alice client-id=app",
-    "why-to": "%kquota why user=shown-alice client-id=app --to producer_byte_rate=9MB/s",
     "tree": "%kquota tree",
     "quota audit": "%kquota audit --clients clients",
     "usage": f"%kquota usage {LOG} --every '1 hour'",

@@ -30,7 +30,6 @@ CELLS = {
     "quota-describe": "%kquota describe",
     "quota-resolve": "%kquota resolve user=team-fair client-id=app",
     "quota-why": "%kquota why user=team-fair client-id=app",
-    "quota-why-to": "%kquota why user=team-fair client-id=app --to producer_byte_rate=9MB/s",
     "quota-tree": "%kquota tree",
     "quota-audit": "%kquota audit --clients clients",
     "quota-usage": f"%kquota usage {LOG} --every '1 hour'",

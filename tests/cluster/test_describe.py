@@ -91,8 +91,6 @@ def test_a_list_asks_for_all_that_any_of_it_names(cluster, union, users, found, 
     """user=[kn.ANY, kn.DEFAULT] looked for a user called <any>, and found nobody."""
     entities = _entities(cluster.quotas.describe(user=collect(users), strict=True))
     assert [entity for entity in entities if entity == "user=<default>" or entity.startswith("user=uni")] == found
-    tree = cluster.quotas.tree(user=collect(users)).to_arrow()["entity"].to_pylist()
-    assert sorted({one for one in tree if one == "user=<default>" or one.startswith("user=uni")}) == found
 
 
 @pytest.mark.parametrize(
@@ -221,17 +219,6 @@ def test_brokers(cluster) -> None:
     """The one thing everyone asks first."""
     (row,) = cluster.brokers.to_arrow().to_pylist()
     assert (row["id"], row["is_fenced"]) == (1, False)
-
-
-def test_the_tree_of_one_user_keeps_its_parents(cluster, family) -> None:
-    """The tree of one user began in the middle."""
-    tree = cluster.quotas.tree(user="fam-a")
-    assert tree.to_arrow()["entity"].to_pylist() == ["user=fam-a", "user=fam-a client-id=fam-app"]
-    title, _, user, client = repr(tree).splitlines()
-    assert title == "2 quotas on 2 entities"
-    assert user.split() == ["3", "user=fam-a", "producer_byte_rate", "1", "kB/s"]
-    assert client.split() == ["1", "client-id=fam-app", "consumer_byte_rate", "2", "kB/s"]
-    assert client.startswith("1    client-id")
 
 
 QUOTAS = """

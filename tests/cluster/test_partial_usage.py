@@ -70,7 +70,7 @@ class Scene:
         times = BEGIN, BEGIN + timedelta(seconds=SECONDS)
         requests = Observed(self.brokers, *times).marked(table)
         given = usage_of(table) if self.as_usage else requests
-        return why(kafka, "alice", self.client_id, keys=None, usage=given, to=None)
+        return why(kafka, "alice", self.client_id, keys=None, usage=given)
 
 
 SCENES = {

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer, reasons
+from kadmin_nb.cluster.resolving import EffectiveAnswer, reasons
 from kadmin_nb.errors import between_words
 from kadmin_nb.frames import markup, schemas
+from kadmin_nb.frames.answer import Answer
 from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.frames.markup import document
 from kadmin_nb.frames.meanings import PARTS, client, in_unit, limit, used, word
@@ -250,7 +251,7 @@ def test_a_narrow_window_keeps_the_indent_of_a_tree():
         ({"user": DEFAULT}, RATE, 2e6),
     )
     for width in range(60, 121):
-        lines = TreeAnswer(tree(stored)).as_text(window(width, "a pipe")).splitlines()
+        lines = Answer(tree(stored)).as_text(window(width, "a pipe")).splitlines()
         roots = [line[3:].split("  ")[0] for line in lines if line[3:].startswith(("user=", "client-id="))]
         assert [root[:6] for root in roots] == ["user=a", "user=<", "client"]
         assert sum(line[3:].startswith("  client") for line in lines) == 2
@@ -276,7 +277,7 @@ def test_a_table_is_a_table_at_every_width() -> None:
         ({"user": DEFAULT}, RATE, 2e6), (batch, RATE, 256 * 1024.0), (batch, "controller_mutation_rate", 20.0),
         ({"client-id": "mirror-maker"}, RATE, 3e6),
     )  # fmt: skip
-    answer = TreeAnswer(tree(stored))
+    answer = Answer(tree(stored))
     assert answer.as_text(window(80, "--json shows everything")).splitlines() == [
         "4 quotas on 3 entities; 1 can never apply",
         "   who                      key                           limit  shadowed by",

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kadmin_nb.cluster.resolving import TreeAnswer
 from kadmin_nb.errors import UsageError
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.answer import Answer
 from kadmin_nb.model.changes import SET, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
@@ -129,7 +129,7 @@ def test_children_follow_their_parents() -> None:
 
 def test_it_reads_as_a_tree() -> None:
     table = tree(quotas_of({(e, "producer_byte_rate"): v for (e, _), v in quotas(**STORED).items()}))
-    assert repr(TreeAnswer(table)).splitlines() == [
+    assert repr(Answer(table)).splitlines() == [
         "8 quotas on 8 entities; 1 can never apply",
         "    who                    key                  limit  shadowed by",
         "3   user==<default>        producer_byte_rate   8 B/s",
@@ -143,14 +143,14 @@ def test_it_reads_as_a_tree() -> None:
         "8   client-id=<default>    producer_byte_rate   7 B/s",
         "ip  ip=10.0.0.1            producer_byte_rate   6 B/s",
     ]
-    assert repr(TreeAnswer(schemas.TREE.empty())) == "no quotas"
+    assert repr(Answer(schemas.TREE.empty())) == "no quotas"
 
 
 def test_an_entity_without_its_parent_has_its_whole_name() -> None:
     """A branch by itself began with client-id=app, and nobody knew whose."""
     table = tree(quotas_of(quotas(**STORED)))
     only = table.filter(pc.equal(table["entity"], "user=alice client-id=app"))
-    assert repr(TreeAnswer(only)).splitlines() == [
+    assert repr(Answer(only)).splitlines() == [
         "1 quota on user=alice client-id=app",
         "   who                       key                 limit",
         "1  user=alice client-id=app  producer_byte_rate  4 B/s",
@@ -160,7 +160,7 @@ def test_an_entity_without_its_parent_has_its_whole_name() -> None:
 def test_a_long_tree_shows_its_head_and_how_to_get_the_rest() -> None:
     """Ten thousand users filled the notebook."""
     users = {(Entity.of({"user": f"u{number:03}"}), KEY): 1.0 for number in range(207)}
-    assert repr(TreeAnswer(tree(quotas_of(users)))).splitlines()[-2:] == [
+    assert repr(Answer(tree(quotas_of(users)))).splitlines()[-2:] == [
         "3  user=u059  producer_byte_rate  1 B/s",
         "207 rows, the first 60 shown; .to_pandas() has all of it",
     ]
@@ -169,7 +169,7 @@ def test_a_long_tree_shows_its_head_and_how_to_get_the_rest() -> None:
 def test_a_hostile_name_cannot_move_the_terminal() -> None:
     """A client-id with an escape sequence cleared the screen."""
     stored = quotas_of({(Entity.of({"user": "a\x1b[2J\u202eb\nuser=root"}), KEY): 1.0})
-    shown = repr(TreeAnswer(tree(stored))).splitlines()
+    shown = repr(Answer(tree(stored))).splitlines()
     assert len(shown) == 3
     assert all(map(str.isprintable, shown))
 

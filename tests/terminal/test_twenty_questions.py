@@ -99,8 +99,8 @@ QUESTIONS = {
         ["is held by producer", "throttled in", "of windows"],
     ),
     "what would lift it": (
-        "quota why user=ANONYMOUS client-id={app} --to producer_byte_rate=2MB/s",
-        ["set producer_byte_rate=2MB/s user=ANONYMOUS client-id=q-app", "only this client"],
+        "quota why user=ANONYMOUS client-id={app} --all",
+        ["set producer_byte_rate=1MB/s user=ANONYMOUS client-id=q-app", "only this client"],
     ),
     "which limits are stored": ("quota describe user=q-team", ["3 quotas", "2 MB/s"]),
     "which limits can never apply": ("quota tree", ["user=q-team"]),

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from wcwidth import wcswidth
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.resolving import TreeAnswer
 from kadmin_nb.commands import answer_formats
 from kadmin_nb.commands.answer_formats import REST, fitted_lines
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.answer import Answer
 from kadmin_nb.frames.blocks import window
 from kadmin_nb.frames.render import lines
 from tests.terminal.pseudo_terminal import in_terminal
@@ -195,7 +195,7 @@ def test_a_tree_has_an_entity_once():
     """The second quota of a user looked like another user."""
     rows = [{"entity": f"user={name}", "parent": None, "level": "USER", "value": 1e6} for name in ("alice", "bob")]
     rows = [{**row, "key": key} for row in rows for key in ("consumer_byte_rate", "producer_byte_rate")]
-    tree = TreeAnswer(schemas.table(schemas.TREE, rows))
+    tree = Answer(schemas.table(schemas.TREE, rows))
     assert list(lines(tree._blocks(), window(60, REST))) == [
         "4 quotas on 2 entities",
         "   who         key                  limit",
