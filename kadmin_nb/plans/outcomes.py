@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import files
 from ..errors import ExitState, PartlyFailed, PlanRefused, printable
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -210,7 +208,7 @@ class Outcomes(Answer):
         """The proof of what was done."""
         if not self.journal:
             return []
-        proof = f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}"
+        proof = f"journal {self.journal}, chain head {(self.chain_head or '')[:12]}"
         details = sentence("details: {}", plan_verb("log", self.plan_id)).at(page.syntax or self._syntax)
         return [Folded(details, [printable(proof)])]
 
@@ -237,12 +235,6 @@ class Outcomes(Answer):
     def left_lines(self, syntax: Syntax) -> list[str]:
         """What a rollback has left, where it has, with the line that deals with it."""
         return [] if self._left is None else [printable(self._left.hint.at(syntax))]
-
-
-def _from_home(place: str) -> str:
-    """A path without the name of whose home it is in."""
-    home = files.home()
-    return f"~{place[len(str(home)) :]}" if home and place.startswith(f"{home}{os.sep}") else place
 
 
 _GOOD = {UNCHANGED, VERIFIED}

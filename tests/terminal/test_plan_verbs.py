@@ -124,7 +124,7 @@ def test_what_cannot_be_read_among_the_journals_hides_no_other(kadmin, live, sav
     assert kadmin("plan", "log", plan_id[:8]).code == 0
 
 
-def test_a_folder_of_journals_that_cannot_be_listed_hides_no_other(kadmin, live, saved, own_state, monkeypatch):
+def test_a_folder_of_journals_that_cannot_be_listed_is_named(kadmin, live, saved, own_state, monkeypatch):
     """The journals of one cluster were somebody else's, and plan log said nothing about them."""
     place, plan_id, _ = saved
     live("plan", "apply", place)
@@ -137,10 +137,10 @@ def test_a_folder_of_journals_that_cannot_be_listed_hides_no_other(kadmin, live,
         return real(folder)
 
     monkeypatch.setattr(Path, "iterdir", iterdir)
-    listed = kadmin("plan", "log", "--json")
-    rows = [(row["plan_id"], row["cluster_id"], row["message"]) for row in json.loads(listed.out)]
-    assert rows[1] == ("", "closed", f"the folder of journals {closed} cannot be listed: Permission denied")
-    assert (listed.code, rows[0][0]) == (1, plan_id)
+    listed = kadmin("plan", "log")
+    assert (listed.code, listed.err) == (
+        1, f"Invalid: the folder of journals {closed} cannot be listed: Permission denied\n"
+    )  # fmt: skip
     assert kadmin("plan", "log", plan_id[:8]).code == 0
 
 

@@ -1,7 +1,7 @@
-"""The storage of a journal's lines: one file that grows, or a folder of small files where a place cannot append.
+"""The storage of a journal's lines: one file that grows, or a folder of small files on a Databricks volume.
 
-Databricks volumes and other object stores behind a mount take a whole new file and refuse to append to one. A line is
-kept with its line end; the last one lacks it when its writer died.
+A volume takes a whole new file and refuses to append to one. A line is kept with its line end; the last one lacks it
+when its writer died.
 
 A lock keeps other processes out. Where there are no locks, a process removes only what it made, and writes only while
 the lines are those that it has read and written itself.
@@ -10,13 +10,11 @@ the lines are those that it has read and written itself.
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import os
 from pathlib import Path
-from uuid import uuid4
 
-from ... import files
+from ... import files, paths
 from ...errors import Locked, PlanRefused
 
 END = "\n"
@@ -40,7 +38,7 @@ def opened(place: Path) -> AppendedFile | FolderOfRecords:
     """
     try:
         files.make_folders(place.parent, mode=0o700)
-        in_folder = folder_of(place).is_dir() or not (place.exists() or _can_append(place.parent))
+        in_folder = folder_of(place).is_dir() or (place.is_relative_to(paths.VOLUMES) and not place.exists())
         return FolderOfRecords(place) if in_folder else AppendedFile(place)
     except OSError as exc:
         has_records = os.path.isdir(folder_of(place)) or (os.path.isfile(place) and os.path.getsize(place) > 0)
@@ -227,23 +225,3 @@ def _in_use(how: str) -> Locked:
         code="IN_USE",
         hint="Nothing was sent. Wait for it, or end it.",
     )
-
-
-def _can_append(folder: Path) -> bool:
-    """True if a file in that folder, closed and opened again, can be added to. Each call has a file of its own."""
-    probe = folder / f".probe-{uuid4().hex}"
-    try:
-        for _ in range(2):
-            file = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                _write(file, "x")
-            finally:
-                os.close(file)
-        return probe.stat().st_size == 2
-    except OSError as exc:
-        if exc.errno in (errno.EACCES, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EPERM, errno.EFBIG, errno.EIO):
-            raise
-        return False
-    finally:
-        with contextlib.suppress(OSError):
-            probe.unlink()

@@ -115,12 +115,7 @@ class Journals:
     def to_arrow(self, cluster_id: str | None = None) -> pa.Table:
         """PLANS, the oldest first, of this cluster or of all; a broken journal is a row with the error."""
         folders = [folder for folder in self._folders() if cluster_id in (None, _cluster_id(folder))]
-        rows: list[dict[str, object]] = []
-        for folder in folders:
-            try:
-                rows += map(self._summary, _places(folder))
-            except KadminError as exc:
-                rows.append(_broken("", folder, exc))
+        rows = [self._summary(place) for folder in folders for place in _places(folder)]
         return schemas.table(schemas.PLANS, sorted(rows, key=lambda row: str(row["created"])))
 
     def sent_lately(self, cluster_id: str, since: float, targets: Collection[Target], but: str) -> replay.SentRows:
@@ -159,7 +154,9 @@ class Journals:
         try:
             return _summary(self._kept(place))
         except KadminError as exc:
-            return _broken(_text(place.name.removesuffix(_SUFFIX)), place.parent, exc)
+            plan_id, error = _text(place.name.removesuffix(_SUFFIX)), exc.code or "JOURNAL"
+            why = {"error": error, "message": str(exc), "created": None}
+            return {"plan_id": plan_id, "cluster_id": _cluster_id(place.parent), **why}
 
     def _kept(self, place: Path) -> StoredJournal:
         return StoredJournal(place, read_records(place))
@@ -232,11 +229,6 @@ def _cluster_id(folder: Path) -> str:
 def _text(name: str) -> str:
     """The name of a file; bytes of it that are not UTF-8 as escapes."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
-def _broken(plan_id: str, folder: Path, exc: KadminError) -> dict[str, object]:
-    error = {"error": exc.code or "JOURNAL", "message": str(exc), "created": None}
-    return {"plan_id": plan_id, "cluster_id": _cluster_id(folder), **error}
 
 
 def _record_row(record: JournalRecord) -> dict[str, object]:
