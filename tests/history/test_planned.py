@@ -69,8 +69,7 @@ def test_several_plans_between_two_snapshots(history) -> None:
     first = plan(1, limit("alice", 1.0, 2.0), limit("bob", 1.0, 2.0))
     second = plan(2, limit("bob", 2.0, 3.0), limit("carol", 1.0, 3.0), author=BEN)
     third = plan(3, limit("carol", 3.0, 4.0))
-    recorded = history.record(after_plans(taken(1, {"alice": 2.0, "bob": 3.0, "carol": 4.0}), first, second, third))
-    assert [row["author"] for row in recorded] == [f"{ANN}, {BEN}"] * 2
+    history.record(after_plans(taken(1, {"alice": 2.0, "bob": 3.0, "carol": 4.0}), first, second, third))
     assert whose(history.changes((None, None))) == [
         (at(1), "user=alice", "2", ANN, "0001"),
         (at(1), "user=bob", "3", BEN, "0002"),
@@ -154,10 +153,7 @@ def test_a_plan_need_not_be_passed(history) -> None:
     """The timer recorded, and nobody had told it of the plan: the alert said, changed without a plan."""
     rows = [applied(1, limit("alice", 1.0, 2.0), 0.5, 0.6), applied(2, limit("bob", 1.0, None), 0.7, 0.8, BEN)]
     history.record(taken(0, {"alice": 1.0, "bob": 1.0}))
-    recorded = history.record(by_journal(taken(1, {"alice": 2.0, "carol": 1.0}), *rows))
-    assert {(row["plan_id"], row["author"]) for row in recorded} == {
-        (f"{plan(1).id}, {plan(2).id}", f"{ANN}, {BEN}"),
-    }
+    history.record(by_journal(taken(1, {"alice": 2.0, "carol": 1.0}), *rows))
     assert whose(history.changes((None, None))) == [
         (at(1), "user=alice", "2", ANN, "0001"),
         (at(1), "user=bob", None, BEN, "0002"),
