@@ -95,7 +95,7 @@ def quota_audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, a
     """The findings of the quotas of a cluster; see `Quotas.audit`."""
     marked = marks(kafka, assume_default)
     quotas = kafka.quotas.describe()
-    of_quotas = [*_shadowed(quotas), *map(_of_entity, redundant(quotas))]
+    of_quotas = [*_shadowed(quotas), *(_named(one, str(one.target)) for one in redundant(quotas))]
     found = [one for one in of_quotas if keys is None or one.key in keys]
     if clients is None:  # each user that quotas name, and null for all others, with a client-id and without one
         users = pa.array([None, *sorted(pc.unique(quotas["user"]).drop_null().to_pylist())], pa.string())
@@ -124,16 +124,6 @@ def _shadowed(quotas: pa.Table) -> Iterator[Finding]:
             fix = f"quota remove {key} {entity}"
             finding = Finding(SHADOWED, WARNING, message, Entity.parse(entity), key, fix=fix)
             yield _named(finding.with_(value=str(row["value"]), source=row["level"]), entity)
-
-
-def _of_entity(finding: Finding) -> Finding:
-    """That a quota is redundant, in a sentence that names it."""
-    found, entity = finding.evidence, str(finding.target)
-    message = f"{entity} {finding.key} {readable(finding.key, found['value'])}: {finding.message}"
-    value = str(found["value"])
-    evidence = {"value": value, "source": found["level"], "expected": value, "expected_source": found["behind"]}
-    fix = f"quota remove {finding.key} {entity}" if finding.edit else None
-    return _named(replace(finding, message=message, evidence=evidence, fix=fix), entity)
 
 
 def _unlimited(

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from ..frames import schemas
 from ..model.changes import DELETE, Edit
 from ..model.findings import WARNING, Finding, Row
-from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
+from ..model.levels import LEVELS, LEVELS_BY_NAME, Level
+from ..model.quota_keys import readable
 from . import input_columns
 from .demand import numbered
 from .input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, led
@@ -118,7 +119,7 @@ def _counted(effect: Any, is_touched: Any) -> list[tuple[str, int]]:
     return [(word, number) for word, number in every if number]
 
 
-# --- quotas that repeat what would hold anyway: with and without them each of their clients has the same limit ---
+# --- quotas that repeat what would hold anyway: without them each client has the same limit, in the same bucket ---
 
 NOTHING = len(LEVELS)
 """The number that stands for no level."""
@@ -133,9 +134,8 @@ _OF_NAMED_CLIENTS = ("CLIENT_OF_DEFAULT_USER", "CLIENT")
 def redundant(quotas: pa.Table) -> list[Finding]:
     """The quotas of QUOTAS that repeat what would hold anyway, in their order; a quota without clients is left out.
 
-    A quota is redundant where all clients that it binds fall back to the same value, and safe to remove where they also
-    draw from the same bucket then. Each is judged by itself: of two that stand in for one another both are `safe` to
-    remove, and only the first has the edit that does.
+    A quota is redundant where all clients that it binds fall back to the same value in the same bucket. Each is judged
+    by itself: of two that stand in for one another both are redundant, and only the first has the edit that removes it.
     """
     level, keys = _numbers(quotas["level"]), quotas["key"].cast(pa.string())
     found: list[tuple[int, Finding]] = []
@@ -143,10 +143,8 @@ def redundant(quotas: pa.Table) -> list[Finding]:
         places = np.flatnonzero((level != NOTHING) & np.asarray(pc.equal(keys, key)))
         found += ((int(places[row]), one) for row, one in _of_key(quotas.take(pa.array(places)), key, level[places]))
     findings = [finding for _, finding in sorted(found, key=itemgetter(0))]
-    behind = {(finding.evidence["behind"], finding.key) for finding in findings if finding.edit}
-    return [
-        replace(finding, edit=None) if (str(finding.target), finding.key) in behind else finding for finding in findings
-    ]
+    behind = {(finding.evidence["expected_source"], finding.key) for finding in findings}
+    return [replace(one, edit=None, fix=None) if (str(one.target), one.key) in behind else one for one in findings]
 
 
 def _of_key(quotas: pa.Table, key: str, level: Longs) -> Iterator[tuple[int, Finding]]:
@@ -162,13 +160,12 @@ def _of_key(quotas: pa.Table, key: str, level: Longs) -> Iterator[tuple[int, Fin
     columns: tuple[Any, ...] = (*_bound_and_next(quotas, clients, key), np.asarray(is_unnamed), np.asarray(has_name))
     now, then, is_same, is_unnamed, has_name = (column.reshape(2, -1) for column in columns)
     binds = now == level
-    is_fine = is_same & ~(is_unnamed & _are_between(level, now, then))
     keeps_bucket = (OF_USER[then] == OF_USER[now]) & ((OF_CLIENT[then] == OF_CLIENT[now]) | ~has_name)
-    is_safe = (keeps_bucket | ~binds).all(axis=0)
+    is_fine = is_same & keeps_bucket & ~(is_unnamed & _are_between(level, now, then))
     chosen = np.flatnonzero(binds.any(axis=0) & (is_fine | ~binds).all(axis=0))
     fallback = np.where(binds[0], then[0], then[1])
     for number, row in zip(chosen.tolist(), quotas.take(pa.array(chosen)).to_pylist(), strict=True):
-        yield number, _finding(row, LEVELS[fallback[number]], bool(is_safe[number]))
+        yield number, _finding(row, LEVELS[fallback[number]])
 
 
 def _bound_and_next(quotas: pa.Table, clients: pa.Table, key: str) -> tuple[Longs, Longs, Flags]:
@@ -194,11 +191,12 @@ def _are_between(stored: Longs, now: Longs, then: Longs) -> Flags:
     return between
 
 
-def _finding(row: Row, level: Level, is_safe: bool) -> Finding:
+def _finding(row: Row, level: Level) -> Finding:
     """That a quota is redundant, as the one of this level gives the same."""
     entity, behind = entity_of(row), entity_at(level, row["user"], row["client_id"])
     assert entity is not None
-    reason = f"{behind} gives the same" + ("" if is_safe else f", {SHARED[level.name]}")
-    evidence = {"value": row["value"], "behind": str(behind), "safe": is_safe, "level": entity.level}
-    edit = Edit(DELETE, entity, row["key"]) if is_safe else None
-    return Finding("redundant", WARNING, reason, entity, row["key"], evidence=evidence, edit=edit)
+    key, value = row["key"], str(row["value"])
+    message = f"{entity} {key} {readable(key, row['value'])}: {behind} gives the same"
+    evidence = {"value": value, "source": entity.level, "expected": value, "expected_source": str(behind)}
+    edit, fix = Edit(DELETE, entity, key), f"quota remove {key} {entity}"
+    return Finding("redundant", WARNING, message, entity, key, evidence=evidence, edit=edit, fix=fix)
