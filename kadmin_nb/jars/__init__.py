@@ -1,7 +1,4 @@
-"""Jars of a release: retrieved once with the Ivy inside pyspark, checked against committed SHA-256 sums.
-
-Kafka's are those of a version that we know, or of an installed Kafka.
-"""
+"""Jars of a release: retrieved once with the Ivy inside pyspark, checked against committed SHA-256 sums."""
 
 from __future__ import annotations
 
@@ -29,12 +26,11 @@ LONGEST_DOWNLOAD = 1800
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The jars of a release: those with committed sums. `instead` is what one does without a download."""
+    """The jars of a release: those with committed sums."""
 
     product: str
     version: str
     size: str
-    instead: str = ""
 
     def __str__(self) -> str:
         return f"{self.product} {self.version}"
@@ -76,49 +72,25 @@ class Distribution:
     def classpath(self) -> str:
         return os.pathsep.join(map(str, self.jars))
 
-    @property
-    def logs_with_log4j2(self) -> bool:
-        """Kafka 4 logs with log4j2, Kafka 3 with reload4j, each with its own configuration file."""
-        return any(jar.name.startswith("log4j-core-") for jar in self.jars)
-
 
 def find_jars(version: str | None = None, *, progress: Progress | None = None) -> Distribution:
     """The jars of a Kafka version (default: 4.4.0), downloaded if the cache does not have them.
 
-    With `$KADMIN_KAFKA_HOME` set, the `libs` of that installed distribution, unchecked. Jars in the cache
-    are checked every time (0.1 s). Two processes may call this at once; the second waits for the first.
+    They are checked every time (0.1 s). Two processes may call this at once; the second waits for the first.
 
     Raises
     ------
     Unsupported
-        A version without committed sums, another version than the one in `$KADMIN_KAFKA_HOME`, or no pyspark.
+        A version without committed sums, or no pyspark.
     NotFound
         The download failed; the message has Ivy's last lines.
     Invalid
         A jar's sum is wrong: the message names it, and nothing of the download is kept.
     """
-    if home := os.environ.get("KADMIN_KAFKA_HOME"):
-        return _installed(Path(home), version)
     version = version or DEFAULT_VERSION
     if version not in VERSIONS:
-        raise Unsupported(f"no committed sums for Kafka {version}; there are {', '.join(VERSIONS)}",
-                          hint="KADMIN_KAFKA_HOME runs any installed Kafka")  # fmt: skip
-    release = Release("Kafka", version, "45 MB", instead="KADMIN_KAFKA_HOME uses an installed Kafka; ")
-    return Distribution(version, release.jars(progress))
-
-
-def _installed(home: Path, version: str | None) -> Distribution:
-    jars = tuple(sorted((home / "libs").glob("*.jar")))
-    installed_version = next(
-        (m[1] for jar in jars if (m := re.fullmatch(r"kafka-clients-(\d[^-]*)\.jar", jar.name))), None
-    )
-    if installed_version is None:
-        raise NotFound(f"KADMIN_KAFKA_HOME={home} has no libs/kafka-clients-*.jar",
-                       hint="name the folder of an unpacked Kafka, or unset it")  # fmt: skip
-    if version not in (None, installed_version):
-        raise Unsupported(f"KADMIN_KAFKA_HOME={home} is Kafka {installed_version}, asked for {version}",
-                          hint="unset KADMIN_KAFKA_HOME, or do not name a version")  # fmt: skip
-    return Distribution(installed_version, jars)
+        raise Unsupported(f"no committed sums for Kafka {version}; there are {', '.join(VERSIONS)}")
+    return Distribution(version, Release("Kafka", version, "45 MB").jars(progress))
 
 
 def _committed_sums(release: Release) -> dict[str, str]:
@@ -176,7 +148,7 @@ def _retrieve(release: Release, places: Iterable[str], into: Path, progress: Pro
     if done.returncode or not any(into.glob("*.jar")):
         telling = re.findall(r".*(?:WARN|ERROR|FAILED|UNRESOLVED|xception).*", done.stdout)[-4:]
         output = " | ".join(map(str.strip, telling)) or f"Ivy ended with {done.returncode}"
-        hint = f"{release.instead}KADMIN_IVY_SETTINGS names an Ivy settings file with your own repository"
+        hint = "KADMIN_IVY_SETTINGS names an Ivy settings file with your own repository"
         raise NotFound(f"downloading {release} failed: {output}", hint=hint)
 
 
@@ -196,5 +168,5 @@ def _ivy_jar() -> Path:
     jars = sorted(Path(spec.origin).parent.glob("jars/ivy-*.jar")) if spec and spec.origin else []
     if not jars:
         raise Unsupported("a download of jars needs the Ivy inside pyspark, and pyspark is not installed",
-                          hint="pip install 'kadmin_nb[local]', or, for Kafka, set KADMIN_KAFKA_HOME")  # fmt: skip
+                          hint="pip install 'kadmin_nb[local]'")  # fmt: skip
     return jars[-1]

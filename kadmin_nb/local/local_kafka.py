@@ -28,7 +28,7 @@ from kadmin_nb.local.node import (
     TlsFiles,
     archive_flags,
     client_properties,
-    log4j_flags,
+    log4j_flag,
     login,
     server_properties,
     wait_for,
@@ -373,8 +373,7 @@ def _run(
     return Run(
         name=name, run_id=run_id, cluster_id=random_id(), version=jars.version,
         secure=spec.secure, outlives=outlives, started_at=datetime.now(UTC).isoformat(),
-        command=(str(java.command), *memory, "-Djava.awt.headless=true", *native, *flags,
-                 *log4j_flags(log4j2=jars.logs_with_log4j2)),
+        command=(str(java.command), *memory, "-Djava.awt.headless=true", *native, *flags, log4j_flag(jars.version)),
         node_flags=spec.node_flags, classpath=os.pathsep.join([jars.classpath, *map(str, spec.plugins)]),
         ports=tuple({name: next(free) for name in spec.listeners} for _ in range(spec.nodes)),
     )  # fmt: skip

@@ -214,11 +214,10 @@ def write_log4j_configs(folder: Path) -> None:
         files.write(folder / name, Path(__file__).with_name(name).read_bytes())
 
 
-def log4j_flags(*, log4j2: bool) -> tuple[str, ...]:
+def log4j_flag(version: str) -> str:
     """The JVM flag that names the configuration: log4j2's since Kafka 4, reload4j's before."""
-    if log4j2:
-        return ("-Dlog4j2.configurationFile=log4j2.properties",)
-    return ("-Dlog4j.configuration=file:log4j.properties",)
+    is_older = version.startswith("3.")
+    return "-Dlog4j.configuration=file:log4j.properties" if is_older else "-Dlog4j2.configurationFile=log4j2.properties"
 
 
 # --- what makes a start quick ---

@@ -77,25 +77,6 @@ def test_a_jar_that_changed_in_the_cache_is_refused(cache, download, two_sums):
         local.find_jars()
 
 
-@pytest.mark.broker
-def test_an_installed_kafka_is_used_instead(tmp_path, jars, monkeypatch):
-    """We have a Kafka on this machine and no way to download another."""
-    libs = tmp_path / "a kafka" / "libs"
-    libs.mkdir(parents=True)
-    for jar in jars.jars:
-        (libs / jar.name).symlink_to(jar)
-    monkeypatch.setenv("KADMIN_KAFKA_HOME", str(libs.parent))
-    assert local.find_jars().version == "4.4.0"
-    with pytest.raises(Unsupported, match=r"is Kafka 4\.4\.0, asked for 3\.9\.2"):
-        local.find_jars("3.9.2")
-
-
-def test_a_kafka_home_without_kafka_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("KADMIN_KAFKA_HOME", str(tmp_path))
-    with pytest.raises(NotFound, match=str(tmp_path)):
-        local.find_jars()
-
-
 def test_a_version_without_sums_is_refused(cache):
     with pytest.raises(Unsupported, match=r"Kafka 2\.8\.0; there are 4\.4\.0, .*3\.9\.2"):
         local.find_jars("2.8.0")
