@@ -9,12 +9,11 @@ from kadmin_nb.jars import find_jars
 from kadmin_nb.java import find_java
 from kadmin_nb.local.demo import seed
 from kadmin_nb.local.local_kafka import LocalKafka, find, launch, start, status, stop
-from kadmin_nb.local.node import Node, TlsFiles
+from kadmin_nb.local.node import Node
 
 __all__ = [
     "LocalKafka",
     "Node",
-    "TlsFiles",
     "find",
     "find_jars",
     "find_java",

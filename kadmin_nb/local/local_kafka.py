@@ -25,7 +25,6 @@ from kadmin_nb.local.node import (
     LOGINS,
     ClusterSpec,
     Node,
-    TlsFiles,
     archive_flags,
     client_properties,
     log4j_flag,
@@ -114,7 +113,7 @@ class LocalKafka:
         return self.address(next(iter(self._run.ports[0])))
 
     def address(self, listener: str) -> str:
-        """`host:port` of every node's `PLAINTEXT`, `SSL`, `SASL_PLAINTEXT`, `SASL_SSL` or `PROXIED` listener."""
+        """`host:port` of every node's `PLAINTEXT`, `SASL_PLAINTEXT` or `PROXIED` listener, or a further one."""
         return ",".join(f"127.0.0.1:{ports[listener]}" for ports in self._run.ports)
 
     @property
@@ -161,8 +160,8 @@ class LocalKafka:
 
 def start(
     nodes: int = 1, secure: bool = False, version: str | None = None, *, name: str | None = None,
-    users: Iterable[str] = (), tls: TlsFiles | None = None, proxied: Sequence[int] = (),
-    extra: Mapping[str, str | None] | None = None, plugins: Iterable[Path] = (), heap: str = "256m",
+    users: Iterable[str] = (), listeners: Mapping[str, str] | None = None, proxied: Sequence[int] = (),
+    extra: Mapping[str, str] | None = None, plugins: Iterable[Path] = (), heap: str = "256m",
     timeout: float = 90.0, progress: Progress | None = None,
 ) -> LocalKafka:  # fmt: skip
     """A Kafka that dies with this Python process, however the process ends, or at `stop()`.
@@ -180,13 +179,14 @@ def start(
     users
         PLAIN users that may log in and have no rights, with random passwords; `connect(user)` logs them in. Without
         `secure` they log in at a listener of their own, and all may do everything.
-    tls
-        PEM files of a further listener, `SSL` (`SASL_SSL` when secure); `address` gives its ports.
+    listeners
+        The protocol of each further listener by its name, such as `{"SSL": "SSL"}`, whose properties are in `extra`;
+        `address` gives its ports.
     proxied
         Ports of TCP proxies, one a node, for a further listener `PROXIED`: its clients are told to connect there, and
         `address("PROXIED")` is where the proxies lead.
     extra
-        Server properties that override the defaults here; None leaves one out.
+        Server properties that override the defaults here.
     plugins
         Jars or folders of classes for the brokers' class path: a policy, a quota callback.
     heap
@@ -205,18 +205,18 @@ def start(
     Unsupported, NotFound, Invalid
         As `find_java` and `find_jars`.
     """
-    spec = _spec(nodes, secure, users, tls=tls, extra=extra, proxied=tuple(proxied), plugins=tuple(plugins),
-                 heap=heap, timeout=timeout)  # fmt: skip
+    spec = _spec(nodes, secure, users, further=listeners or {}, extra=extra or {}, proxied=tuple(proxied),
+                 plugins=tuple(plugins), heap=heap, timeout=timeout)  # fmt: skip
     return _start(name, False, spec, version, progress)
 
 
 def launch(
     name: str = "default", nodes: int = 1, secure: bool = False, version: str | None = None, *,
-    users: Iterable[str] = (), extra: Mapping[str, str | None] | None = None, timeout: float = 90.0,
+    users: Iterable[str] = (), extra: Mapping[str, str] | None = None, timeout: float = 90.0,
     progress: Progress | None = None,
 ) -> LocalKafka:  # fmt: skip
     """As `start`, but the Kafka outlives this process, until `stop(name)`."""
-    return _start(name, True, _spec(nodes, secure, users, extra=extra, timeout=timeout), version, progress)
+    return _start(name, True, _spec(nodes, secure, users, extra=extra or {}, timeout=timeout), version, progress)
 
 
 def find(name: str | None = None) -> LocalKafka:

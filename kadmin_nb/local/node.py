@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kadmin_nb import files
@@ -32,35 +32,23 @@ LOGINS = "SASL_PLAINTEXT"
 
 
 @dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """PEM files of a node's TLS listener.
-
-    `certificate` is the chain, the node's own first; `key` an unencrypted PKCS#8 key; `ca` what client
-    certificates must be signed by, where clients have to show one.
-    """
-
-    certificate: Path
-    key: Path
-    ca: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterSpec:
     """The wish for a cluster, before ports are chosen.
 
     `passwords` has one entry a PLAIN user, the admin among them, and is empty on a cluster without logins. Where they
     are `beside`, they log in at a listener of their own, and nothing else needs a login.
     `proxied` has a port a node where a proxy stands, or is empty: a client of the listener PROXIED is told to go there.
-    `extra` are server properties that win over the recipe's own; one that is None leaves the recipe's out.
+    `further` has the protocol of each further listener by its name, and `extra` server properties that win over the
+    recipe's own.
     `node_flags` are further flags of the nodes' JVMs.
     """
 
     nodes: int = 1
     passwords: Mapping[str, str] | None = None
     beside: bool = False
-    tls: TlsFiles | None = None
+    further: Mapping[str, str] = field(default_factory=dict)
     proxied: tuple[int, ...] = ()
-    extra: Mapping[str, str | None] | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
     plugins: tuple[Path, ...] = ()
     heap: str = "256m"
     timeout: float = 90.0
@@ -74,10 +62,9 @@ class ClusterSpec:
     def listeners(self) -> dict[str, str]:
         """The protocol of each listener, by its name: the clients' first, the brokers' own before all, and the
         controller's last."""
-        sasl = "SASL_" if self.secure else ""
-        further = {LOGINS: self.beside, f"{sasl}SSL": self.tls, PROXIED: self.proxied}
-        names = [f"{sasl}PLAINTEXT", *(name for name, is_wanted in further.items() if is_wanted), CONTROLLER]
-        return {name: f"{sasl}PLAINTEXT" if name in (PROXIED, CONTROLLER) else name for name in names}
+        first = LOGINS if self.secure else "PLAINTEXT"
+        logins, proxied = {LOGINS: LOGINS} if self.beside else {}, {PROXIED: first} if self.proxied else {}
+        return {first: first, **logins, **self.further, **proxied, CONTROLLER: first}
 
 
 def server_properties(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
@@ -85,15 +72,13 @@ def server_properties(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping
 
     Paths are relative to the node's folder, where it runs: a comma in `log.dirs` would be a separator.
     """
-    properties: dict[str, str | None] = {
+    return {
         **_quorum(recipe, node_id, ports),
         **_internal_topics(recipe.nodes),
         **(_logins(recipe) if recipe.secure else _logins_beside(recipe) if recipe.beside else {}),
-        **(_tls(recipe, recipe.tls) if recipe.tls else {}),
         **(_proxied(recipe, node_id, ports[node_id - 1]) if recipe.proxied else {}),
-        **(recipe.extra or {}),
+        **recipe.extra,
     }
-    return {name: value for name, value in properties.items() if value is not None}
 
 
 def _quorum(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:
@@ -160,18 +145,6 @@ def _logins_beside(recipe: ClusterSpec) -> dict[str, str]:
 def _plain_jaas(passwords: Mapping[str, str]) -> str:
     users = " ".join(f"user_{user}={_quoted(password)}" for user, password in passwords.items())
     return f'{PLAIN} required username="{ADMIN}" password={_quoted(passwords[ADMIN])} {users};'
-
-
-def _tls(recipe: ClusterSpec, tls: TlsFiles) -> dict[str, str]:
-    prefix = f"listener.name.{'sasl_ssl' if recipe.secure else 'ssl'}.ssl."
-    client = {"client.auth": "required", "truststore.type": "PEM",
-              "truststore.certificates": tls.ca.read_text()} if tls.ca else {}  # fmt: skip
-    keystore = {
-        "keystore.type": "PEM",
-        "keystore.certificate.chain": tls.certificate.read_text(),
-        "keystore.key": tls.key.read_text(),
-    }
-    return {prefix + key: value for key, value in (keystore | client).items()}
 
 
 def _proxied(recipe: ClusterSpec, node_id: int, node_ports: Mapping[str, int]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 import kadmin_nb as kn
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import ConnectionFailed, NotFound
-from kadmin_nb.local import LocalKafka, TlsFiles
+from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import PemFiles, Settings
 from kadmin_nb.secrets import Secret
 from tests.admin.idle_connections import idle_out
@@ -63,6 +63,14 @@ class Authority:
         return files
 
 
+def tls_properties(certificate: Path, key: Path, ca: str | None = None) -> dict[str, str]:
+    """The broker's properties of a listener SSL; with `ca`, clients have to show a certificate that it signed."""
+    clients = {"client.auth": "required", "truststore.type": "PEM", "truststore.location": ca} if ca else {}
+    store = {"type": "PEM", "certificate.chain": certificate.read_text(), "key": key.read_text()}
+    ours = {f"keystore.{name}": value for name, value in store.items()}
+    return {f"listener.name.ssl.ssl.{name}": value for name, value in (ours | clients).items()}
+
+
 def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
@@ -88,7 +96,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def tls_kafka(authority: Authority) -> Iterator[LocalKafka]:
     """A Kafka whose TLS listener asks clients for a certificate of our authority."""
     certificate, key = authority.issue("broker", "127.0.0.1")
-    with kn.local.start(tls=TlsFiles(certificate, key, Path(authority.file))) as running:
+    with kn.local.start(listeners={"SSL": "SSL"}, extra=tls_properties(certificate, key, authority.file)) as running:
         yield running
 
 

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 import kadmin_nb as kn
 from kadmin_nb import java
 from kadmin_nb.errors import KadminError, NotFound, Unsupported, UsageError
-from kadmin_nb.local import TlsFiles
 from kadmin_nb.profiles import java_stores, settings_for
-from tests.admin.test_tls import Authority
+from tests.admin.test_tls import Authority, tls_properties
 
 TLS = "bootstrap.servers=a:1\nsecurity.protocol=SSL\n"
 PASSWORD = "CANARY-store"
@@ -172,7 +171,7 @@ def test_a_truststore_is_not_who_we_are(client, stores):
 def test_a_kafka_that_wants_certificates_lets_us_in(client, stores, authority):
     """The file of my Java jobs, with PKCS12 on both sides."""
     certificate, key = authority.issue("broker", "127.0.0.1")
-    with kn.local.start(tls=TlsFiles(certificate, key, Path(authority.file))) as kafka:
+    with kn.local.start(listeners={"SSL": "SSL"}, extra=tls_properties(certificate, key, authority.file)) as kafka:
         text = f"bootstrap.servers={kafka.address('SSL')}\nsecurity.protocol=SSL\n{lines(stores)}"
         with kn.connect(client(text)) as cluster:
             assert len(cluster.brokers) == 1

@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient
 from kadmin_nb import local
 from kadmin_nb.errors import ConnectionFailed, NotFound, UsageError
 from kadmin_nb.local import local_kafka as kafka_module
+from tests.admin.test_tls import tls_properties
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -256,15 +257,15 @@ def test_it_runs_on_the_wheels_java(state, monkeypatch, tmp_path):
 
 def test_a_tls_listener_stands_beside_the_plain_one(state, tmp_path):
     """Does it work with our certificates?"""
-    tls = self_signed(tmp_path)
-    with local.start(tls=tls) as kafka:
+    chain, extra = self_signed(tmp_path)
+    with local.start(listeners={"SSL": "SSL"}, extra=extra) as kafka:
         plain = {"bootstrap.servers": kafka.address("SSL")}
-        secured = plain | {"security.protocol": "ssl", "ssl.ca.location": str(tls.certificate)}
+        secured = plain | {"security.protocol": "ssl", "ssl.ca.location": str(chain)}
         assert brokers_seen(kafka.client_properties, **secured) == 1
 
 
-def self_signed(folder: Path) -> local.TlsFiles:
-    """A certificate for 127.0.0.1 that is its own authority, and its key."""
+def self_signed(folder: Path) -> tuple[Path, dict[str, str]]:
+    """A certificate for 127.0.0.1 that is its own authority, and the properties of a listener that shows it."""
     import datetime
     import ipaddress
 
@@ -281,12 +282,12 @@ def self_signed(folder: Path) -> local.TlsFiles:
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(loopback)]), False)
         .sign(key, hashes.SHA256())
     )  # fmt: skip
-    files = local.TlsFiles(folder / "chain.pem", folder / "key.pem")
+    chain, key_file = folder / "chain.pem", folder / "key.pem"
     pem = serialization.Encoding.PEM
     pkcs8, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    files.certificate.write_bytes(built.public_bytes(pem))
-    files.key.write_bytes(key.private_bytes(pem, pkcs8, plain))
-    return files
+    chain.write_bytes(built.public_bytes(pem))
+    key_file.write_bytes(key.private_bytes(pem, pkcs8, plain))
+    return chain, tls_properties(chain, key_file)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", ".hidden", "x" * 70])

@@ -13,7 +13,7 @@ from cryptography import x509
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import PlanRefused
-from kadmin_nb.local import LocalKafka, TlsFiles
+from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import kinds, planning, sending
 from kadmin_nb.plans.apply_options import ApplyOptions
@@ -41,9 +41,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def tls(store: Path) -> Iterator[LocalKafka]:
     """A broker with a key store in a file, which is also set dynamically, as when it was changed once."""
-    prefix = "listener.name.ssl.ssl.keystore"
-    in_a_file = {f"{prefix}.key": None, f"{prefix}.certificate.chain": None, f"{prefix}.location": str(store)}
-    with kn.local.start(tls=TlsFiles(store, store), extra=in_a_file) as running:
+    in_a_file = {"listener.name.ssl.ssl.keystore.type": "PEM", LOCATION: str(store)}
+    with kn.local.start(listeners={"SSL": "SSL"}, extra=in_a_file) as running:
         with running.connect() as cluster:
             stage = cluster.new_stage()
             stage.set_config(LOCATION, str(store), broker=1)
