@@ -552,10 +552,6 @@ class UTILISATION_DAILY(_OfDay, _Used):
     """UTILISATION of each day in UTC, as figures that add up: a longer time is the sum or the maximum of its days. A
     bucket whose limit moved has a row for each limit. `clients` is null where the broker measured the bucket itself."""
 
-    shown = (
-        "day broker bucket! key! level limit! windows windows_seen windows_unknown windows_above_80 windows_above_100"
-        " windows_throttled used_sum peak! longest_above_100_s throttle_ms"
-    )
     level = Field(WORD, "KIP-248's level; UNKNOWN: before the history begins", look=BADGE, null=True)
     window_s = Field(NUMBER, "the length of a window", unit=S)
     brokers = Field(WHOLE, "of the cluster, as the usage has them; a longer time has the most of a day")
@@ -585,7 +581,6 @@ class ALERTS(_BucketOfBroker, key="broker key bucket_user bucket_client_id windo
     """The windows in which a bucket was near its limit on a broker, over it, or throttled. In a stream each comes once,
     when no request of it can come any more."""
 
-    shown = "broker bucket! key! limit! utilisation! throttle_ms window used unknown level"
     columns = "window_start:moment window_end:moment used unknown utilisation throttle_ms"
     used = Field(NUMBER, "as far as it is known; null is unknown", unit=OF_KEY, null=True)
     unknown = Field(FLAG, "a part of the use is unknown: it is a lower bound")
@@ -607,10 +602,6 @@ class USAGE_TOTALS(Frame, key="day"):
     """What was used in a month or a day. The columns that it was added up by come first, and are a part of its key. All
     figures add up over rows."""
 
-    shown = (
-        "day cluster_id broker user! client_id! key! source bytes_in bytes_out request_s throttled_s windows"
-        " windows_unknown"
-    )
     day = Field(DAY, "the day in UTC, of a month its first; a window counts on the day on which it begins")
     bytes_in = bytes_out = Field(COUNT, "of producers, and to consumers", unit=BYTES)
     request_s = Field(NUMBER, "time of threads that worked for requests", unit=S)
@@ -718,7 +709,6 @@ class PLANNED_CHANGES(_OfCluster, key="cluster_id plan_id frame resource_type re
     """What plans left that a history was recorded with, one row per change of a plan. A change of the history is a
     plan's if its value is this one and it fell in the time in which the plan was applied."""
 
-    shown = "frame taken_at plan_id! author resource_of! key! value! applied_from applied_until"
     columns = "frame taken_at plan_id author:text? resource_type resource_name key"
     taken_at = Field(MOMENT, "the time of the snapshot that was recorded with the plan")
     resource_type = Field(TEXT, "of a config; null: an entity", null=True)
@@ -814,7 +804,6 @@ class RUNBOOKS(Frame, key="name"):
 class BROKERS(Frame, key="id"):
     """The brokers of a cluster, fenced ones included."""
 
-    shown = "id host port rack is_fenced"
     nouns = "broker", "brokers"
     columns = "id:whole host:text port:whole rack:text? is_fenced:flag"
 
