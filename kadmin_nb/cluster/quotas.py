@@ -141,8 +141,7 @@ class Quotas:
             Answer by Kafka's own rules even if a custom callback decides; the answer's metadata says so.
         engine
             "arrow", in this process, or "spark". Default: Arrow up to two million pairs, Spark above that if there is a
-            session; `kadmin.engine` in the metadata says which and why. An answer of Spark is lazy: it shows its first
-            rows, `to_spark()` has all rows.
+            session. An answer of Spark is lazy: it shows its first rows, `to_spark()` has all rows.
 
         Raises
         ------

@@ -22,9 +22,9 @@ from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.given_frames import arrow_table, column_of, refuse_other_than_text
-from ..frames.lazy_answer import Placed, SparkAnswer, Work
+from ..frames.lazy_answer import SparkAnswer, answered, placed
 from ..frames.meanings import general_client
-from ..frames.schemas import CLUSTER_ID, ENGINE, NOTES, TAKEN_AT, noted, now, stamped
+from ..frames.schemas import CLUSTER_ID, NOTES, TAKEN_AT, noted, now, stamped
 from ..hints import Hint, Option, sentence
 from ..model.config_values import ConfigValue
 from ..model.findings import Row
@@ -116,7 +116,6 @@ def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effec
 
 def of_clients(
     kafka: LiveKafka, clients: pa.Table, keys: Sequence[str] | None, overridden: bool, assume_default: bool,
-    engine: str = "",
 ) -> EffectiveAnswer:  # fmt: skip
     """EFFECTIVE for PAIRS in which null is each name that no quota names.
 
@@ -126,16 +125,15 @@ def of_clients(
     ask = partial(quotas_of, kafka, clients) if few else kafka.quotas.describe
     marked, quotas = kafka.together(partial(marks, kafka, assume_default), ask)
     asked = kernel.asked_keys(keys)
-    mark = {**marked, **({ENGINE: engine} if engine else {})}
     if not few:
         resolved = kernel.resolve_general(quotas, clients, keys=asked, overridden=overridden)
-        return EffectiveAnswer(stamped(resolved, kafka.id, mark))
+        return EffectiveAnswer(stamped(resolved, kafka.id, marked))
     explanation = reasons(quotas, clients, [*asked])
     of_keys = sorted(explanation, key=lambda reason: asked.index(reason.key))
     schema, names = schemas.effective(overridden), ("user", "client_id", "bucket_user", "bucket_client_id")
     if any(reason.user is None or reason.client_id is None for reason in of_keys):
         schema = pa.schema([field.with_nullable(field.nullable or field.name in names) for field in schema])
-    return EffectiveAnswer(stamped(schemas.table(schema, map(row_of, of_keys)), kafka.id, mark), explanation)
+    return EffectiveAnswer(stamped(schemas.table(schema, map(row_of, of_keys)), kafka.id, marked), explanation)
 
 
 def row_of(reason: Effective) -> Row:
@@ -154,7 +152,7 @@ def row_of(reason: Effective) -> Row:
 
 
 def of_pairs(
-    kafka: LiveKafka, pairs: pa.Table, keys: Sequence[str] | None, overridden: bool, assume_default: bool, engine: str
+    kafka: LiveKafka, pairs: pa.Table, keys: Sequence[str] | None, overridden: bool, assume_default: bool
 ) -> EffectiveAnswer:
     """EFFECTIVE for given PAIRS. A null client-id is a client that sends none.
 
@@ -171,7 +169,7 @@ def of_pairs(
         raise Invalid(f"user is null in row {place} of the pairs")
     client_ids = pc.fill_null(pairs["client_id"].cast(pa.string()), "")
     clients = pa.table({"user": pairs["user"], "client_id": client_ids})
-    return of_clients(kafka, clients, keys, overridden, assume_default, engine)
+    return of_clients(kafka, clients, keys, overridden, assume_default)
 
 
 def of_many(
@@ -179,14 +177,14 @@ def of_many(
     assume_default: bool,
 ) -> Answer:  # fmt: skip
     """EFFECTIVE for PAIRS of any number: by the Arrow kernel here, or by the same kernel on Spark's workers."""
-    clients = placed(pairs, engine)
-    if not clients.is_on_spark:
-        return of_pairs(kafka, clients.frame, keys, overridden, assume_default, clients.why)
+    clients = _pairs(pairs, engine)
+    if isinstance(clients, pa.Table):
+        return of_pairs(kafka, clients, keys, overridden, assume_default)
     from ..fleets import resolve
 
     marked = marks(kafka, assume_default)
-    resolved = resolve(kafka.quotas.describe(), clients.frame, keys=keys, overridden=overridden)
-    return clients.answered(resolved, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marked})
+    resolved = resolve(kafka.quotas.describe(), clients, keys=keys, overridden=overridden)
+    return answered(resolved, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marked})
 
 
 def of_ips(kafka: LiveKafka, ip: object, user: object, pairs: object, assume_default: bool) -> Answer:
@@ -364,11 +362,8 @@ _PAIR_COLUMNS = ("user", "client_id")
 _PAIRS = "the pairs"
 
 
-_RESOLVING = Work("resolved", "pairs", "resolved on Spark")
-
-
-def placed(pairs: object, engine: str | None) -> Placed:
-    """The engine for these pairs: the one that is asked for, else by their number.
+def _pairs(pairs: object, engine: str | None) -> Any:
+    """These pairs where the engine that is asked for wants them, else by their number.
 
     A Spark DataFrame is asked for one row more than Arrow would take. No session is started unless Spark is asked for.
 
@@ -389,9 +384,9 @@ def placed(pairs: object, engine: str | None) -> Placed:
     return _of_frame(pairs_of(pairs), engine)
 
 
-def _of_frame(frame: Any, engine: str | None) -> Placed:
+def _of_frame(frame: Any, engine: str | None) -> Any:
     columns = _pair_columns(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
-    return _RESOLVING.placed(frame.select(columns), engine, ARROW_PAIRS)
+    return placed(frame.select(columns), engine, ARROW_PAIRS)
 
 
 def _pair_columns(columns: Sequence[str]) -> list[str]:

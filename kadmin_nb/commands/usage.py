@@ -97,7 +97,7 @@ class UsageSource:
                 requests = self.requests(session, log)
                 if not log.is_spark:  # there the log would be read once more for it
                     session.warn(*requests.counts.warnings)
-                return Usage.of_log(requests, self.every or EVERY, log.why)
+                return Usage.of_log(requests, self.every or EVERY)
         with where_spark_is(self.engine == "spark"):
             if self.url:
                 return Usage.of_metrics(self.metrics(), self.engine)

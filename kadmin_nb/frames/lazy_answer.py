@@ -6,9 +6,8 @@ An answer of Spark's stays there until somebody looks at it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
@@ -35,7 +34,7 @@ class SparkAnswer(Answer):
     _is_frame = False
 
     def __init__(self, frame: pyspark.sql.DataFrame, marks: Mapping[str, str] | None = None) -> None:
-        self._frame, self.marks = frame, marks or {}
+        self._frame, self.marks = frame, {ENGINE: SPARK, **(marks or {})}
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -92,74 +91,35 @@ class SparkAnswer(Answer):
         return marked(table, self.marks)
 
 
-_WAY = "kn.spark_session() first, or --engine spark, uses Spark"
+def answered(frame: pa.Table | pyspark.sql.DataFrame, marks: Mapping[str, str]) -> Answer:
+    """A frame as an answer with these marks; what is in Spark stays there until somebody looks at it."""
+    return SparkAnswer(frame, marks) if spark.is_spark(frame) else Answer(marked(frame, marks))
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A frame where its engine wants it, an Arrow table or a Spark DataFrame; and why it is that one."""
+def placed(
+    frame: pa.Table | pyspark.sql.DataFrame, engine: str | None, most: int, *, prefers_spark: bool = False
+) -> pa.Table | pyspark.sql.DataFrame:
+    """A frame where the engine that is asked for wants it; else by its rows, of which Arrow takes so many.
 
-    frame: pa.Table | pyspark.sql.DataFrame
-    why: str
+    Few rows that are in Spark come to this process, and many go to Spark if there is a session. Work that
+    `prefers_spark` leaves rows that are there where they are, and starts a session for many.
 
-    @property
-    def is_on_spark(self) -> bool:
-        """Is it in Spark?"""
-        return spark.is_spark(self.frame)
-
-    def answered(self, frame: Any, marks: Mapping[str, str]) -> Answer:
-        """What was made of it, as an answer that says by which engine; Spark's is lazy."""
-        marks = {**marks, ENGINE: self.why}
-        return SparkAnswer(frame, marks) if self.is_on_spark else Answer(marked(frame, marks))
-
-
-@dataclass(frozen=True)
-class Work:
-    """Work on rows, for which an engine is chosen. Its words are the message's.
-
-    `stays` says why rows that are in Spark stay there; without it they are asked for, and few come to this process.
-    Spark is started for many rows if it `starts` it.
+    Raises
+    ------
+    UsageError
+        There is no such engine.
     """
-
-    done: str
-    rows: str
-    there: str
-    stays: str = ""
-    starts: bool = False
-
-    def placed(self, frame: pa.Table | pyspark.sql.DataFrame, engine: str | None, most: int) -> Placed:
-        """The frame where the engine that is asked for wants it; else by its rows, of which Arrow takes so many.
-
-        Raises
-        ------
-        UsageError
-            There is no such engine.
-        """
-        refuse_unknown(engine)
-        if not isinstance(frame, pa.Table):
-            return self._of_spark(frame, engine, most)
-        if engine == ARROW or (engine is None and len(frame) <= most):
-            return Placed(frame, self.here(f"{len(frame):,} {self.rows}", engine))
-        session = spark.spark_session() if engine == SPARK or self.starts else spark.active_session()
-        if session is None:
-            here = f"{self.done} on Arrow, in this process: {len(frame):,} {self.rows}, and no Spark session; {_WAY}"
-            return Placed(frame, here)
-        with spark.errors_in_one_line():
-            return Placed(spark.to_spark(frame, session), self.on_spark(len(frame), engine))
-
-    def _of_spark(self, frame: pyspark.sql.DataFrame, engine: str | None, most: int) -> Placed:
-        if engine == SPARK or (engine is None and self.stays):
-            return Placed(frame, self.there + (", as asked" if engine else self.stays))
+    refuse_unknown(engine)
+    if not isinstance(frame, pa.Table):
+        if engine == SPARK or (engine is None and prefers_spark):
+            return frame
         with spark.errors_in_one_line():
             table = (frame if engine == ARROW else frame.limit(most + 1)).toArrow()
-        if engine == ARROW or len(table) <= most:
-            return Placed(table, self.here(f"{len(table):,} {self.rows}", engine))
-        return Placed(frame, f"{self.there}: more than {most:,} {self.rows}")
-
-    def here(self, size: str, engine: str | None) -> str:
-        """That Arrow was asked for; of what is small enough for it the name alone, which is not shown."""
-        return f"{self.done} on Arrow, in this process: {size}; as asked" if engine == ARROW else ARROW
-
-    def on_spark(self, rows: int, engine: str | None) -> str:
-        """The reason for Spark: so many rows."""
-        return f"{self.there}: {rows:,} {self.rows}{', as asked' if engine == SPARK else ''}"
+        return table if engine == ARROW or len(table) <= most else frame
+    if engine == ARROW or (engine is None and len(frame) <= most):
+        return frame
+    session = spark.spark_session() if engine == SPARK or prefers_spark else spark.active_session()
+    if session is None:
+        return frame
+    with spark.errors_in_one_line():
+        return spark.to_spark(frame, session)

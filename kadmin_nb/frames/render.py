@@ -14,7 +14,7 @@ from itertools import zip_longest
 import pyarrow as pa
 
 from ..errors import between_words, printable
-from . import ARROW
+from . import SPARK
 from .blocks import (
     BADGE,
     BAR,
@@ -47,7 +47,7 @@ from .blocks import (
     word_of_use,
 )
 from .meanings import Part
-from .schemas import ENGINE
+from .schemas import ENGINE, mark
 from .views import ROWS_AT_ONCE, across, view_of
 
 GAP = "  "
@@ -435,9 +435,8 @@ def shortened(shown: list[Column], page: Page) -> list[Column]:
 
 
 def engine_line(table: pa.Table) -> str:
-    """The engine that answered, if that was asked for or is not the expected one."""
-    engine = (table.schema.metadata or {}).get(ENGINE.encode(), b"").decode()
-    return "" if engine == ARROW else printable(engine)
+    """The engine that answered, if that was Spark."""
+    return "worked out on Spark" if mark(table, ENGINE) == SPARK else ""
 
 
 def counted(rows: int) -> str:

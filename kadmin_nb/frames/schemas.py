@@ -899,7 +899,7 @@ def marked(table: pa.Table, marks: Mapping[Any, Any] | None) -> pa.Table:
 
 CLUSTER_ID, TAKEN_AT = "kadmin.cluster_id", "kadmin.taken_at"
 ENGINE = "kadmin.engine"
-"""The engine that answered, and the reason for it, in a sentence."""
+"""The engine that answered, where that was Spark."""
 
 NOTES = "kadmin.notes"
 """Sentences on what of an answer could not be had, a line each."""

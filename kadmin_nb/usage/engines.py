@@ -14,9 +14,8 @@ from ..frames import SPARK, refuse_unknown, relational
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.given_frames import table_of
-from ..frames.lazy_answer import Placed, SparkAnswer, Work
+from ..frames.lazy_answer import SparkAnswer, answered, placed
 from ..frames.schemas import CLUSTER_ID, TAKEN_AT, now
-from ..model import figures
 from ..resolution.input_columns import CLUSTER
 from . import log_files
 from .broker_metrics import usage_from_metrics
@@ -30,16 +29,13 @@ ARROW_LOG_BYTES = 200_000_000
 ARROW_ROWS = 2_000_000
 """Rows of USAGE that this process takes."""
 
-ADDING_UP = Work("added up", "rows of usage", "on Spark", ", where the usage is", starts=True)
-
 
 @dataclass(frozen=True)
 class LogEngine:
-    """The engine that reads a request log, and the reason."""
+    """The engine that reads a request log."""
 
     paths: Sequence[str]
     is_spark: bool
-    why: str
 
     @classmethod
     def of(cls, paths: Sequence[str], engine: str | None = None) -> LogEngine:
@@ -53,16 +49,10 @@ class LogEngine:
             There is no such path, or no file below it.
         """
         refuse_unknown(engine)
-        is_elsewhere = any(map(_is_address, paths))
-        if engine == SPARK or (engine is None and is_elsewhere):
-            reason = ", as asked" if engine else ": not files of this machine"
-            return cls(paths, True, f"added up on Spark{reason}")
-        files = log_files.local_files(paths)
-        size = log_files.size_of(files)
-        if engine is None and size > ARROW_LOG_BYTES:
-            return cls(paths, True, f"added up on Spark: {figures.size(size)} of log")
-        here = ADDING_UP.here(f"{figures.size(size)} of log", engine)
-        return cls(paths, False, here)
+        if engine == SPARK or (engine is None and any(map(_is_address, paths))):
+            return cls(paths, True)
+        size = log_files.size_of(log_files.local_files(paths))
+        return cls(paths, engine is None and size > ARROW_LOG_BYTES)
 
     def requests(self, **how: Any) -> Requests:
         """The requests of the log, its first lines looked at; options as of `requests`."""
@@ -74,8 +64,15 @@ class LogEngine:
 
 
 @dataclass(frozen=True)
-class Usage(Placed):
-    """USAGE where its engine wants it."""
+class Usage:
+    """USAGE where its engine wants it: an Arrow table, or a Spark DataFrame."""
+
+    frame: Any
+
+    @property
+    def is_on_spark(self) -> bool:
+        """True if it is in Spark."""
+        return sparks.is_spark(self.frame)
 
     @classmethod
     def of(cls, frame: object, engine: str | None = None) -> Usage:
@@ -95,29 +92,25 @@ class Usage(Placed):
                 kind = type(frame).__name__
                 raise UsageError(f"the usage is a {kind}, not a frame", hint="Arrow, pandas, Polars or Spark.")
             given = table_of(given, "the usage")
-        placed = ADDING_UP.placed(given, engine, ARROW_ROWS)
-        return cls(placed.frame, placed.why)
+        return cls(placed(given, engine, ARROW_ROWS, prefers_spark=True))
 
     @classmethod
-    def of_log(cls, requests: Requests, every: str, why: str) -> Usage:
+    def of_log(cls, requests: Requests, every: str) -> Usage:
         """USAGE of requests, where these are."""
-        return cls(usage(requests, every), why)
+        return cls(usage(requests, every))
 
     @classmethod
     def of_metrics(cls, metrics: Answer, engine: str | None = None) -> Usage:
         """USAGE of the buckets that METRICS tell of."""
-        if engine == SPARK:
-            return cls(usage_from_metrics(metrics.to_spark()), "added up on Spark, as asked")
-        why = ADDING_UP.here(f"{len(metrics):,} samples", engine)
-        return cls(usage_from_metrics(metrics), why)
+        return cls(usage_from_metrics(metrics.to_spark() if engine == SPARK else metrics))
 
     def answer(self) -> Answer:
         """USAGE as it is."""
-        return self.answered(self.frame, {})
+        return answered(self.frame, {})
 
     def clients(self) -> Answer:
         """PAIRS of the clients that it names."""
-        return self.answered(known_clients(self.frame), {})
+        return answered(known_clients(self.frame), {})
 
     def utilisation(self, limits: Any, cluster_id: str, keys: Sequence[str] | None, marks: dict[str, str]) -> Answer:
         """UTILISATION beside the limits of a cluster, its QUOTAS or a history; of several clusters' usage only its own
@@ -128,7 +121,7 @@ class Usage(Placed):
             named = {CLUSTER: relational.words_of(used).literal(cluster_id, pa.string())}
             used = relational.with_columns(used, named)
         found = utilisation(used, limits, keys=keys, cluster_id=cluster_id)
-        return self.answered(relational.of_cluster(found, cluster_id), marks)
+        return answered(relational.of_cluster(found, cluster_id), marks)
 
     def of_cluster(self, cluster_id: str) -> Usage:
         """The rows of one cluster, without the column that names it; all of them where none does."""
