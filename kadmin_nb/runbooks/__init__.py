@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from .catalogue import listed as list
     from .cells import (
         LIMITS,
-        Client,
-        bars,
         callbacks,
         chart,
         clients,
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
         limited,
         pandas,
         since,
-        throttled,
-        unlimited,
         use_profiles,
     )
     from .checks import gate, preflight, reviewed
@@ -38,8 +34,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "binder": "bind",
     "catalogue": "Runbook find new show",
-    "cells": "LIMITS Client bars callbacks chart clients coverage effective frame leaders limited pandas since"
-    " throttled unlimited use_profiles",
+    "cells": "LIMITS callbacks chart clients coverage effective frame leaders limited pandas since use_profiles",
     "launcher": "Run run run_each",
     "checks": "gate preflight reviewed",
     "recording": "Record record",
@@ -48,9 +43,9 @@ _LAZY = {name: (module, name) for module, names in _NAMES.items() for name in na
 _LAZY["list"] = ("catalogue", "listed")
 
 __all__ = [
-    "LIMITS", "Client", "Record", "Run", "Runbook", "bars", "bind", "callbacks", "chart", "clients", "coverage",
+    "LIMITS", "Record", "Run", "Runbook", "bind", "callbacks", "chart", "clients", "coverage",
     "effective", "find", "frame", "gate", "leaders", "limited", "list", "new", "pandas", "preflight", "record",
-    "reviewed", "run", "run_each", "show", "since", "throttled", "unlimited", "use_profiles",
+    "reviewed", "run", "run_each", "show", "since", "use_profiles",
 ]  # fmt: skip
 
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from datetime import UTC, date, datetime, time
-from functools import reduce
-from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyarrow.compute import field
 
 from .. import charts
-from ..errors import NotFound, NotKnowable, Unsupported, UsageError
+from ..charts.drawing import bars
+from ..errors import NotFound, NotKnowable, Unsupported
 from ..files import expanded
 from ..frames import frame_files, relational, schemas
 from ..frames import spark as sparks
-from ..frames.answer import Answer
 from ..frames.frame import MOMENT
 from ..frames.given_frames import refuse_other_than_text
 from ..hints import did_you_mean
@@ -29,7 +26,6 @@ from ..model.quota_keys import USER_CLIENT_KEYS
 from ..resolution.kernel import resolve
 from ..resolution.rules import entity_at
 from ..usage import covered
-from .checks import Check
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -142,65 +138,13 @@ def leaders(cluster: Cluster, topics: Collection[str]) -> pa.Table:
         raise NotFound(
             f"no topic {missing[0]} that we may describe", hint=did_you_mean(missing[0], cluster.port.topics())
         )
-    at = {"topic": "topic", "partition": "number", "leader": "leader", "replicas": "replicas", "in_sync": "in_sync"}
-    rows = [{name: getattr(partition, part) for name, part in at.items()} for partition in found]
-    return schemas.table(schemas.LEADERS, rows)
+    return schemas.table(schemas.LEADERS, [{**asdict(one), "partition": one.number} for one in found])
 
-
-MOST = 1000
-"""Rows that a report holds."""
 
 LIMITS = USER_CLIENT_KEYS
 """The quotas that a user or client can have."""
 
-NOBODY = "ANONYMOUS"
-"""The name that brokers give to a user that did not log in."""
-
 _BUCKET = ["key", "bucket_user", "bucket_client_id"]
-
-
-@dataclass(frozen=True)
-class Client:
-    """A user, a client-id, or both; an empty text means any.
-
-    Raises
-    ------
-    UsageError
-        Both are empty.
-    """
-
-    user: str = ""
-    client_id: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.user and not self.client_id:
-            raise UsageError("neither user nor client_id is given", hint="Pass one of them, or both.")
-
-    @property
-    def whom(self) -> dict[str, str]:
-        """The names, as `Stage.set_quota` takes them."""
-        return {name: text for name, text in (("user", self.user), ("client_id", self.client_id)) if text}
-
-    def bound_by(self, quotas: Any) -> Answer:
-        """EFFECTIVE: its limits, and the quotas that lost, by Kafka's own rules; without a user, of ANONYMOUS."""
-        return Answer(resolve(quotas, self._pair(), overridden=True))
-
-    def named_in(self, quotas: Any) -> Answer:
-        """QUOTAS that name it, by its user or by its client-id."""
-        return Answer(pa.table(quotas).filter(reduce(or_, [_is({name: text}) for name, text in self.whom.items()])))
-
-    def removals(self, quotas: Any) -> pa.Table:
-        """The quotas to remove, for `Stage.add`; a client-id alone has no quotas of named users."""
-        is_own = _is(self.whom) if self.user else _is(self.whom) & field("user").is_null()
-        table = pa.table(quotas).filter(is_own)
-        return table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64()))
-
-    def _pair(self) -> pa.Table:
-        return schemas.table(schemas.PAIRS, [{"user": self.user or NOBODY, "client_id": self.client_id}])
-
-
-def _is(names: dict[str, str], column: Callable[[str], Any] = field) -> Any:
-    return reduce(and_, (column(name) == text for name, text in names.items()))
 
 
 def _as_text(table: pa.Table) -> pa.Table:
@@ -209,43 +153,20 @@ def _as_text(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema([*zip(table.column_names, kinds, strict=True)]))
 
 
-def chart(name: str, *frames: Any) -> Any:
-    """The chart of that name in `kn.charts`; None, and a printed line, if its packages are not installed.
-
-    A check that did not look, or None, has no chart either: a report does not fail for a picture.
+def chart(name: str, *arguments: Any) -> Any:
+    """The chart of that name in `kn.charts`, or `bars`; None, and a printed line, if its packages are not installed.
 
     Examples
     --------
     >>> kn.runbooks.chart("hierarchy", cluster.quotas.describe())  # doctest: +SKIP
+    >>> kn.runbooks.chart("bars", rows, "length", "name", "colour")  # doctest: +SKIP
     """
-    if frames[0] is None or isinstance(frames[0], Check):
-        return None
-    return _drawn("chart", lambda: getattr(charts, name)(*frames))
-
-
-def bars(rows: Any, length: str, name: str, colour: str) -> Any:
-    """A chart with a bar for each row; None, and a printed line, if its packages are not installed."""
-
-    def picture() -> Any:
-        from ..charts.drawing import bars as drawn
-
-        return drawn(rows, length, name, colour)
-
-    return _drawn("picture", picture)
-
-
-def _drawn(what: str, draw: Callable[[], Any]) -> Any:
+    draw = bars if name == "bars" else getattr(charts, name)
     try:
-        return draw()
+        return draw(*arguments)
     except Unsupported as missing:
-        print(f"no {what}: {'. '.join(missing.lines())}")
+        print(f"no chart: {'. '.join(missing.lines())}")
         return None
-
-
-# --- what an audit looks at: frames, empty where all is well ---
-
-RATES = ("producer_byte_rate", "consumer_byte_rate")
-"""The quotas without which one client can take a whole broker."""
 
 
 def callbacks(cluster: Cluster) -> list[str]:
@@ -257,34 +178,9 @@ def callbacks(cluster: Cluster) -> list[str]:
     return []
 
 
-def unlimited(quotas: Any, clients: Any) -> Answer:
-    """The clients without a limit of a rate: `user`, `client_id`, `key`; for clients in Spark, the first rows."""
-    rows = effective(quotas, clients, RATES)
-    words = relational.words_of(rows)
-    free = relational.select(relational.where(rows, words.is_null(words.column("value"))), _RATE_OF_A_CLIENT)
-    if sparks.is_spark(free):
-        free = relational.in_arrow(free.orderBy(*_RATE_OF_A_CLIENT), MOST)
-    return Answer(free)
-
-
-_RATE_OF_A_CLIENT = ["user", "client_id", "key"]
-
-
 def coverage(cluster: Cluster, usage: Any) -> Coverage | None:
     """The coverage of a USAGE of this cluster; None without one."""
     if usage is None:
         return None
     brokers = (broker.id for broker in cluster.port.brokers())
     return covered.coverage(relational.of_cluster(usage, cluster.id), brokers)
-
-
-def throttled(quotas: Any, usage: Any) -> Answer:
-    """BACKTEST of the buckets that these limits would have throttled, the longest first."""
-    from ..usage import backtest
-
-    replayed: Any = backtest(quotas, usage)
-    if not sparks.is_spark(usage):
-        return Answer(replayed.to_arrow().filter(field("throttled_s") > 0))
-    worst = replayed.where("throttled_s > 0").orderBy("throttled_s", ascending=False).limit(MOST)
-    with sparks.errors_in_one_line():
-        return Answer(worst.toArrow())

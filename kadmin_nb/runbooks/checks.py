@@ -48,9 +48,13 @@ class Check(Display):
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The rows that somebody should look at."""
-        if not len(self.found):
+        found = self.found
+        if isinstance(found, list | tuple):
+            return map(printable, map(str, found))
+        if not len(found):
             return ()
-        return self.found._blocks(page) if isinstance(self.found, Display) else map(printable, map(str, self.found))
+        is_ours = isinstance(found, Display)
+        return found._blocks(page) if is_ours else [pa.Table.from_pandas(found, preserve_index=False)]
 
 
 class Verdicts(Tabular):

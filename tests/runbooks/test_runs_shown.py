@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pandas as pd
 import pytest
 
 from kadmin_nb.frames import schemas
@@ -71,4 +72,6 @@ def test_a_check_shows_its_verdict_beside_its_rows() -> None:
     assert repr(look).startswith("look: Mend it.\nname")
     assert "<img" not in look._repr_html_()
     assert repr(verdicts.look("c", ["a callback"], look="They decide.", ok="None.")) == "look: They decide.\na callback"
+    frame = pd.DataFrame({"name": ["ann", "bob"], "n": [1, 2]}).query("n > 1")
+    assert "name  n\nbob   2" in repr(verdicts.look("c", frame, look="One.", ok="None."))
     assert repr(verdicts.pass_over("d", "usage is not set")) == "not looked: usage is not set"
