@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .request_log import Requests as Requests
     from .request_log import requests as requests
     from .request_rows import LOWEST_VERSIONS as LOWEST_VERSIONS
-    from .tables import check_tables as check_tables
     from .tables import store_usage as store_usage
     from .tables import store_utilisation as store_utilisation
     from .usage_windows import totals as totals
@@ -43,7 +42,7 @@ _NAMES = {
     "near_and_top": "alerts near top",
     "request_log": "Requests requests",
     "request_rows": "LOWEST_VERSIONS",
-    "tables": "check_tables store_usage store_utilisation",
+    "tables": "store_usage store_utilisation",
     "usage_windows": "totals usage",
 }
 """The verbs and answers, by the module that each is in."""

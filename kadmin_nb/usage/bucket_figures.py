@@ -5,7 +5,7 @@ Both engines run it, Spark on its workers: tables of Arrow go in and come out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,9 +28,9 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = 86_400_000_000
 """A day in microseconds."""
 
-Watched = Mapping[tuple[str | None, int], Longs] | bool
-"""The times that brokers are known to be watched, by cluster and broker: beginnings, and ends, in microseconds. True:
-all of each day in UTC on which the broker has usage."""
+Watched = int | None
+"""The time, in microseconds, up to which each day in UTC was watched whole on which a broker has usage; None: only the
+times around its windows were."""
 
 
 def bucket_figures(rows: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -102,7 +102,7 @@ def watched_windows(times: pa.Table, by: Sequence[str], unwatched_after: float, 
     unwatched_after
         Seconds without a window after which nobody watched.
     watched
-        The times that are known to have been watched all the same.
+        The time up to which days with usage were watched whole.
     """
     times, groups = Groups.sorted(times, by, [micros(times["start"])])
     start, end = micros(times["start"]), micros(times["end"])
@@ -164,14 +164,11 @@ def axes_of(
             continue
         begins = np.flatnonzero(np.concatenate([[True], start[1:] - end[:-1] > unwatched_after * MICROSECONDS]))
         spans = np.stack([start[begins], np.append(end[begins[1:] - 1], end[-1])])
-        length, known = max(int(end[0] - start[0]), 1), None
-        if watched is True:
+        length = max(int(end[0] - start[0]), 1)
+        if watched is not None:
             days = np.unique(start // DAY) * DAY
-            known = np.stack([days, days + DAY])
-        elif watched:
-            known = watched.get((broker.get("cluster_id"), broker["broker"]))
-        if known is not None:
-            spans = _joined(spans, _whole(known, int(start[0]), length))
+            whole_days = np.stack([days, np.minimum(days + DAY, watched)])
+            spans = _joined(spans, _whole(whole_days, int(start[0]), length))
         axes.append(Axis.of(spans[0], spans[1], length))
     return axes
 

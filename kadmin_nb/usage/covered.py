@@ -1,10 +1,9 @@
 """How much of the world a usage covers: its brokers, from when to when it has rows of them, and how many.
 
-Of a day of a request log: when that was by the clocks of the brokers, and the hours that no file has."""
+Of a day of a request log: when that was by the clocks of the brokers."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -13,21 +12,14 @@ from typing import Any
 import pyarrow as pa
 
 from ..frames.relational import (
-    Frame,
     Measure,
     added_up,
-    cluster_of,
-    each_once,
     in_arrow,
     of_kinds,
-    select,
-    with_columns,
-    words_of,
 )
 from ..model.config_units import day_of
 from ..model.findings import Coverage
 from ..resolution.input_columns import CLUSTER
-from .bucket_figures import DAY, micros_of
 from .limits_used import KINDS, USAGE_LABEL
 from .written_times import zone_of
 
@@ -70,8 +62,9 @@ def coverage(usage: Any, brokers: Iterable[int] | None = None) -> Coverage:
     UsageError
         Not a frame, or a column is missing or of another type.
     """
-    spans = added_up(_windows_of(usage), ["broker"], _ENDS)
-    return of_brokers(in_arrow(spans), brokers)
+    names = ("broker", "window_start", "window_end")
+    rows = of_kinds(usage, {name: KINDS[name] for name in names}, USAGE_LABEL)
+    return of_brokers(in_arrow(added_up(rows, ["broker"], _ENDS)), brokers)
 
 
 def of_brokers(spans: pa.Table, brokers: Iterable[int] | None = None) -> Coverage:
@@ -110,9 +103,6 @@ def remarks(coverage: Coverage) -> Iterator[str]:
 # --- a day of a request log, by the clocks that its files are named by ---
 
 _Date = date
-_HOUR = timedelta(hours=1)
-_QUARTER = 15 * 60 * 1_000_000
-"""Zones are apart by whole quarters of an hour, in microseconds."""
 
 
 def log_day(day: str = "yesterday", tz: str | None = None) -> LogDay:
@@ -159,78 +149,5 @@ class LogDay:
         """The last day in UTC that has a part of it."""
         return (self.until - timedelta(microseconds=1)).date()
 
-    def hours_without_requests(self, usage: Any) -> list[str]:
-        """The hours of the day without a request, one line per broker that has such hours, by the clocks of its zone,
-        as of a file that is missing.
-
-        Parameters
-        ----------
-        usage
-            USAGE with windows of an hour or less, in Spark or as anything with `__arrow_c_stream__`. That of days
-            before tells which brokers there are.
-
-        Raises
-        ------
-        UsageError
-            Not a frame, or a column is missing or of another type.
-        """
-        seen, hours = self._hours_seen(usage), [*self._hours()]
-        if not seen:
-            return [f"no request of any broker in {len(hours)} hours of {self.date}"]
-        missing = {broker: [hour for hour in hours if hour not in seen[broker]] for broker in sorted(seen)}
-        zone = zone_of(self.tz)
-        return [
-            f"broker {broker}: no request in {len(without)} of {len(hours)} hours of {self.date}:"
-            f" {', '.join(f'{hour.astimezone(zone):%H:%M}' for hour in without)}"
-            for broker, without in missing.items()
-            if without
-        ]
-
-    def watched(self, usage: Any) -> Frame:
-        """The times in which brokers were watched whose log is always on: the days in UTC on which they have usage, up
-        to the end of this day, for `watched=` of `utilisation_daily`.
-
-        Parameters
-        ----------
-        usage
-            As of `hours_without_requests`; of one cluster or, with `cluster_id`, of several.
-        """
-        rows = _windows_of(usage)
-        words, by = words_of(rows), [*cluster_of(rows), "broker"]
-        start = words.micros(words.column("window_start"))
-        days = each_once(with_columns(rows, {"first": start - words.remainder(start, DAY)}), [*by, "first"])
-        first, end = words_of(days).column("first"), words.literal(micros_of(self.until), pa.int64())
-        last = words.when(first + DAY > end, end, first + DAY)
-        return select(
-            with_columns(days, {"since": words.moment(first), "until": words.moment(last)}), [*by, "since", "until"]
-        )
-
     def _midnight(self, days: int) -> datetime:
         return datetime.combine(self.date + timedelta(days), time(), zone_of(self.tz)).astimezone(UTC)
-
-    def _hours(self) -> Iterator[datetime]:
-        """The beginnings of its hours, in UTC."""
-        at = self.since
-        while at < self.until:
-            yield at
-            at += _HOUR
-
-    def _hours_seen(self, usage: Any) -> dict[int, set[datetime]]:
-        """The hours of which each broker has a window; none of a broker that has windows of other days alone."""
-        rows = _windows_of(usage)
-        words = words_of(rows)
-        start, end = (words.micros(words.column(name)) for name in ("window_start", "window_end"))
-        quarters = {"first": start - words.remainder(start, _QUARTER), "last": end - words.remainder(end - 1, _QUARTER)}
-        once = each_once(with_columns(rows, quarters), ["broker", "first", "last"])
-        seen: dict[int, set[datetime]] = defaultdict(set)
-        hours = [(hour, micros_of(hour), micros_of(hour + _HOUR)) for hour in self._hours()]
-        for row in in_arrow(once).to_pylist():
-            seen[row["broker"]] |= {
-                hour for hour, since, until in hours if since < row["last"] and row["first"] < until
-            }
-        return seen
-
-
-def _windows_of(usage: Any) -> Frame:
-    kinds = {name: KINDS[name] for name in ("broker", "window_start", "window_end")}
-    return of_kinds(usage, {**kinds, CLUSTER: KINDS[CLUSTER]}, USAGE_LABEL, or_without=(CLUSTER,))

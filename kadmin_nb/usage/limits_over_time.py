@@ -35,7 +35,7 @@ UNKNOWN = "UNKNOWN"
 
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 
-_ALWAYS, _NEVER = -(1 << 62), 1 << 62
+_ALWAYS, NEVER = -(1 << 62), 1 << 62
 """Microseconds before and after all times."""
 _NAMES = (CLUSTER, "user", "client_id")
 _PARTS = (("user", "client_id"), ("user",), ("client_id",))
@@ -122,12 +122,12 @@ class LimitsOverTime:
         if self.since is None:
             return np.full(len(clusters), _ALWAYS)
         places = np.asarray(pc.fill_null(pc.index_in(clusters, value_set=self.clusters), len(self.clusters)))
-        times: Longs = np.append(self.since, _NEVER)[places]
+        times: Longs = np.append(self.since, NEVER)[places]
         return times
 
 
 def limits_over_time(
-    history: pa.Table, keys: tuple[str, ...], since: pa.Table | None = None, time: tuple[int, int] = (_ALWAYS, _NEVER)
+    history: pa.Table, keys: tuple[str, ...], since: pa.Table | None = None, time: tuple[int, int] = (_ALWAYS, NEVER)
 ) -> LimitsOverTime:
     """The limits out of QUOTAS_HISTORY; or of QUOTAS, as if they had always been the same.
 
@@ -300,7 +300,7 @@ def _with_times(history: pa.Table) -> pa.Table:
     texts = {name: history[name].cast(pa.string()) for name in ("level", "user", "client_id", "key")}
     cluster, *_ = clients_of(history)
     columns = {CLUSTER: cluster, **texts, "value": history["value"]}
-    for name, of, without in (("start", VALID_FROM, _ALWAYS), ("end", VALID_TO, _NEVER)):
+    for name, of, without in (("start", VALID_FROM, _ALWAYS), ("end", VALID_TO, NEVER)):
         given = history[of].cast(MOMENT, safe=False).cast(pa.int64()) if of in history.column_names else None
         columns[name] = pc.fill_null(given, without) if given is not None else pa.repeat(without, len(history))
     rows = pa.table(columns)

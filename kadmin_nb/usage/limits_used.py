@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from functools import reduce
 from operator import and_
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,8 +22,6 @@ from ..frames import relational, schemas
 from ..frames import spark as sparks
 from ..frames.relational import (
     TEXT,
-    TIME,
-    WHOLE,
     Frame,
     appended,
     beside,
@@ -64,10 +61,12 @@ from .bucket_figures import (
     Watched,
     bucket_days,
     bucket_figures,
+    micros_of,
     watched_windows,
     windows_together,
 )
 from .limits_over_time import (
+    NEVER,
     UNKNOWN,
     VALID_FROM,
     VALID_TO,
@@ -79,9 +78,6 @@ from .limits_over_time import (
 
 USAGE_LABEL = "the usage's rows"
 """The word for USAGE in messages."""
-
-WATCHED_LABEL = "the watched times"
-"""The word for the times that were watched."""
 
 UNWATCHED_AFTER = 60.0
 """A consumer that waits for records asks twice a second, so a minute without any request is one that nobody logged."""
@@ -139,7 +135,7 @@ def utilisation(
     *,
     keys: str | Iterable[str] | None = None,
     unwatched_after: float = UNWATCHED_AFTER,
-    watched: Any = None,
+    watched: bool | datetime = False,
     cluster_id: str | None = None,
 ) -> Frame:
     """UTILISATION: how much of each limit was used, a row for each broker, bucket, key and limit, in the unit of the
@@ -160,9 +156,8 @@ def utilisation(
         Seconds. If no client of a broker has a row for longer, the broker was not observed in that time, and it does
         not count. Infinity counts all such time as idle.
     watched
-        Times that were observed, and count even without active clients: a frame with `broker`, `since` and `until`, as
-        from an observation, and `cluster_id` if the usage has one; whole windows count. True if the log is always on:
-        then each day in UTC on which the broker has usage counts whole.
+        True if the log is always on: then each day in UTC on which the broker has usage counts whole, idle hours too.
+        A time: the same up to it, such as the end of the last day whose log was read, `log_day().until`.
     cluster_id
         Only this cluster; default: all. Of a history no other is read.
 
@@ -214,7 +209,7 @@ def utilisation_daily(
     *,
     keys: str | Iterable[str] | None = None,
     unwatched_after: float = UNWATCHED_AFTER,
-    watched: Any = None,
+    watched: bool | datetime = False,
     cluster_id: str | None = None,
     days: tuple[date, date] | None = None,
 ) -> Frame:
@@ -264,7 +259,7 @@ def _windows_of(
     quotas: Any,
     keys: str | Iterable[str] | None,
     unwatched_after: float,
-    watched: Any,
+    watched: bool | datetime,
     cluster_id: str | None,
     days: tuple[date, date] | None = None,
 ) -> tuple[Frame, list[str], Frame]:
@@ -273,7 +268,7 @@ def _windows_of(
     rows, cluster = measured_rows(usage)
     rows = _of_one(rows, cluster_id)
     limits = Limits.of(quotas, keys, cluster, cluster_id, days)
-    by, seen = [*cluster, "broker", "measured"], _watched_times(watched, cluster)
+    by, seen = [*cluster, "broker", "measured"], _watched_until(watched)
     words = words_of(rows)
     key = words.column("key")  # null of other keys: they only tell which windows a broker has
     asked_for = with_columns(rows, {"key": words.when(key.isin(list(limits.keys)), key)})
@@ -354,19 +349,11 @@ def _ends_of(days: tuple[date, date]) -> tuple[int, int]:
     return first, last + DAY
 
 
-def _watched_times(watched: Any, cluster: Sequence[str]) -> Watched:
-    """The times that are known to have been watched, by cluster and broker."""
-    if watched is None or isinstance(watched, bool):
-        return bool(watched)
-    kinds = {CLUSTER: TEXT, "broker": WHOLE, "since": TIME, "until": TIME}
-    times = of_kinds(watched, kinds, WATCHED_LABEL, or_without=(CLUSTER,))
-    check_clusters(names_of(times), WATCHED_LABEL, bool(cluster), USAGE_LABEL)
-    told = relational.in_arrow(times).drop_null()  # of a broker that was skipped
-    spans = zip(*(told[name].cast(pa.int64()).to_pylist() for name in ("since", "until")), strict=True)
-    by_broker: dict[tuple[str | None, int], list[tuple[int, int]]] = {}
-    for broker, span in zip(told.to_pylist(), spans, strict=True):
-        by_broker.setdefault((broker.get(CLUSTER), broker["broker"]), []).append(span)
-    return {broker: np.array(sorted(its), np.int64).T for broker, its in by_broker.items()}
+def _watched_until(watched: bool | datetime) -> Watched:
+    """The time up to which days with usage were watched whole."""
+    if isinstance(watched, datetime):
+        return micros_of(watched)
+    return NEVER if watched else None
 
 
 def _with_times_in_force(
@@ -498,7 +485,7 @@ def _together(rows: Frame, by: Sequence[str]) -> Frame:
     return brought_together(rows, [*by, *BUCKET], inside)
 
 
-def watched_spans(times: Frame, cluster: Sequence[str], unwatched_after: float, watched: Watched = False) -> Frame:
+def watched_spans(times: Frame, cluster: Sequence[str], unwatched_after: float, watched: Watched = None) -> Frame:
     """The number of `windows` that each broker was watched for, their `length`, from when to when and how long that
     was, and the `brokers` of its cluster.
 

@@ -61,28 +61,6 @@ _PARTS = re.compile(_PART, re.ASCII)
 _TABLE = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}", re.ASCII)
 
 
-def check_tables(spark: SparkSession, **tables: str) -> None:
-    """Refuse tables that cannot all be written, before any work is done; nothing is read or created.
-
-    Parameters
-    ----------
-    tables
-        The name of each, `catalog.schema.table`, by its purpose: `usage="lake.usage"`. Empty names are ignored.
-
-    Raises
-    ------
-    UsageError
-        One is not the name of a table, or two are the same table.
-    """
-    purposes: dict[tuple[str, ...], str] = {}
-    for purpose, table in ((purpose, table) for purpose, table in tables.items() if table):
-        parts = _name_parts(table)
-        here = (spark.catalog.currentCatalog(), spark.catalog.currentDatabase()) if len(parts) < 3 else ()
-        full_name = tuple(part.casefold() for part in (*here[: 3 - len(parts)], *parts))  # as Spark takes them
-        if (other := purposes.setdefault(full_name, purpose)) != purpose:
-            raise UsageError(f"{other} and {purpose} are both {table}", hint="Give each a table of its own.")
-
-
 def store_usage(requests: Requests, table: str, every: str = "1 second") -> Counts:
     """Write the USAGE of a log into a Delta table; returns the counts of lines, and the first and last day of the
     windows.
@@ -153,7 +131,6 @@ def store_utilisation(daily: DataFrame, table: str) -> None:
         Other runs changed the same days at each attempt. Nothing was written.
     """
     spark, frame = daily.sparkSession, schemas.UTILISATION_DAILY
-    check_tables(spark, table=table)
     rows = read_columns(daily, frame.names, "the rows of the utilisation of days")
     with errors_in_one_line(f"{table} cannot be written"):
         make(spark, table, rows, frame)

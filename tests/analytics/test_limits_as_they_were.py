@@ -287,7 +287,7 @@ def test_days_one_by_one(on):
         assert {name: found[bucket][name] for name in its} == pytest.approx(its), bucket
 
 
-@pytest.mark.parametrize("watched", [False, True])
+@pytest.mark.parametrize("watched", [False, True, MIDNIGHT + timedelta(hours=6)])
 def test_a_day_by_itself_is_the_day_out_of_all(on, watched):
     """Yesterday's report had no row of the client that slept all day, last week's had one."""
     usage, history = made(6)
@@ -330,19 +330,10 @@ def test_what_was_recorded_before_the_days_still_tells_since_when_limits_are_kno
 def test_time_that_is_known_to_be_watched_counts_though_nobody_was_at_work():
     """The log is always on, and the night did not count: a client of two busy minutes was busy all day."""
     usage, history = [used(0, 60), used(300, 90)], [limit(80.0, -5, 200), limit(100.0, 200, None)]
-    spans = [(-0.5, 100), (290.2, 400.9)]
-    rows = [{"cluster_id": "here", "broker": 1, "since": at(since), "until": at(until)} for since, until in spans]
-    moment = pa.timestamp("us", "UTC")
-    watched = pa.table(
-        {name: [row[name] for row in rows] for name in rows[0]},
-        schema=pa.schema([("cluster_id", pa.string()), ("broker", pa.int32()), ("since", moment), ("until", moment)]),
-    )
-    found = here(kn.usage.utilisation, usage, history, watched=watched)
-    assert shown(found, "limit", "windows", "mean") == {(80.0, 100, 0.6), (100.0, 109, 90 / 109)}
+    found = here(kn.usage.utilisation, usage, history, watched=at(500))
+    assert shown(found, "limit", "windows", "mean") == {(80.0, 200, 0.3), (100.0, 300, 0.3)}
     whole = here(kn.usage.utilisation_daily, usage[:1], history, watched=True)
     assert shown(whole, "limit", "windows", "windows_seen") == {(80.0, 200, 1), (100.0, 86_200, 0)}
-    with pytest.raises(kn.UsageError, match="the usage's rows have a cluster_id and the watched times have none"):
-        here(kn.usage.utilisation, usage, history, watched=watched.drop_columns(["cluster_id"]))
 
 
 def test_beside_a_history_that_was_recorded(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
@@ -44,42 +43,11 @@ def test_yesterday_is_over_where_the_brokers_are(monkeypatch, tz, wanted) -> Non
     assert day.until <= FOUR_O_CLOCK
 
 
-@pytest.mark.parametrize(("tz", "first"), [(LOS_ANGELES, "20:00"), (AUCKLAND, "20:00"), ("Asia/Kolkata", "20:00")])
-def test_hours_without_a_file_are_counted(tz: str, first: str) -> None:
-    """Four hours a day were never read, and nothing said so."""
-    day = kn.usage.log_day("2026-11-24", tz)
-    seen = [window(1, day.since + timedelta(hours=hour, minutes=59)) for hour in range(20)]
-    whole = [window(2, day.since + timedelta(hours=hour)) for hour in range(24)]
-    gone = window(3, day.since - timedelta(days=1))
-    said = day.hours_without_requests(pa.Table.from_pylist([*seen, *whole, gone]))
-    assert said[0] == f"broker 1: no request in 4 of 24 hours of 2026-11-24: {first}, 21:00, 22:00, 23:00"
-    assert said[1].startswith("broker 3: no request in 24 of 24 hours of 2026-11-24: 00:00, 01:00, ")
-    assert len(said) == 2
-    nothing = day.hours_without_requests(pa.Table.from_pylist([whole[0]]).slice(1))
-    assert nothing == ["no request of any broker in 24 hours of 2026-11-24"]
-
-
 @pytest.mark.parametrize(("day", "hours"), [("2026-03-08", 23), ("2026-11-01", 25)])
 def test_a_day_on_which_clocks_are_put_has_its_hours(day: str, hours: int) -> None:
     """Each year one hour was missing in all logs, and one was there twice."""
     on = kn.usage.log_day(day, LOS_ANGELES)
     assert on.until - on.since == timedelta(hours=hours)
-    said = on.hours_without_requests(pa.Table.from_pylist([window(1, on.since)]))
-    assert said[0].startswith(f"broker 1: no request in {hours - 1} of {hours} hours of {day}: 01:00, ")
-
-
-def test_what_was_not_read_yet_was_not_idle() -> None:
-    """The last day of the table had two thirds of its hours still to come, all of them idle."""
-    day = kn.usage.log_day("2026-11-24", LOS_ANGELES)
-    rows = [window(1, day.since), window(1, day.until - timedelta(hours=1)), window(2, day.until - timedelta(hours=2))]
-    watched = sorted(day.watched(pa.Table.from_pylist(rows)).to_pylist(), key=str)
-    midnight = datetime(2026, 11, 24, tzinfo=UTC)
-    first, second = midnight, midnight + timedelta(days=1)
-    assert watched == [
-        {"broker": 1, "since": first, "until": second},
-        {"broker": 1, "since": second, "until": second + timedelta(hours=8)},
-        {"broker": 2, "since": second, "until": second + timedelta(hours=8)},
-    ]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +67,7 @@ def test_utilisation_of_a_day_of_logs_counts_what_could_be_read(tz, wanted) -> N
     limits = [{"entity": "user=alice", "level": "USER", "user": "alice", "key": "producer_byte_rate", "value": 1000.0}]
     days = (day.last_day - timedelta(days=1), day.last_day)
     quotas = schemas.table(schemas.QUOTAS, limits)
-    found = kn.usage.utilisation_daily(usage, quotas, watched=day.watched(usage), days=days).to_pylist()
+    found = kn.usage.utilisation_daily(usage, quotas, watched=day.until, days=days).to_pylist()
     told = sorted((str(row["day"]), row["windows"], row["windows_seen"]) for row in found)
     assert told == wanted
 
@@ -112,17 +80,3 @@ def test_what_is_no_day_and_no_zone_is_named(day: str, tz: str | None, says: str
     """ValueError: Invalid isoformat string."""
     with pytest.raises(kn.UsageError, match=says):
         covered.log_day(day, tz)
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("tz", [LOS_ANGELES, AUCKLAND, "Asia/Kolkata"])
-def test_in_spark_it_is_the_same(spark, tz: str) -> None:
-    """The job counted hours by the clock of its session, and half of them were the day before's."""
-    day = kn.usage.log_day("2026-11-24", tz)
-    starts = [day.since + timedelta(hours=hour) for hour in range(20)]
-    rows = pa.Table.from_pylist([window(1, start) for start in starts] + [window(2, starts[0] - timedelta(days=1))])
-    there = kn.Answer(rows).to_spark(spark)
-    assert day.hours_without_requests(there) == day.hours_without_requests(rows)
-    here, by_spark = (pa.table(frame) for frame in (day.watched(rows), day.watched(there).toArrow()))
-    names = ["broker", "since", "until"]
-    assert sorted(by_spark.select(names).to_pylist(), key=str) == sorted(here.to_pylist(), key=str)

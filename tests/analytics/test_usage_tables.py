@@ -25,30 +25,6 @@ def test_what_is_no_name_of_a_table_is_one_line(spark, table: str) -> None:
     assert "between backquotes" in str(refused.value.hint)
 
 
-@pytest.mark.parametrize(
-    ("usage", "utilisation"),
-    [
-        ("lake.usage", "lake.usage"),
-        ("lake.usage", "LAKE.Usage"),
-        ("lake.usage", "`lake`.`usage`"),
-        ("lake.usage", "spark_catalog.lake.usage"),
-        ("usage", "default.usage"),
-    ],
-    ids=["same", "case", "quoted", "catalog", "schema"],
-)
-def test_one_table_for_two_outputs_is_refused(spark, usage: str, utilisation: str) -> None:
-    """A schema mismatch of forty lines, after an hour of reading: both outputs had the same table."""
-    with pytest.raises(kn.UsageError, match="usage and utilisation are both") as refused:
-        kn.usage.check_tables(spark, usage=usage, utilisation=utilisation)
-    assert str(refused.value).endswith(utilisation)
-
-
-def test_tables_of_their_own_pass(spark) -> None:
-    """A job without a table for one of its outputs was refused."""
-    kn.usage.check_tables(spark, usage="lake.usage", utilisation="`my-lake`.kafka.usage")
-    kn.usage.check_tables(spark, usage="", utilisation="")
-
-
 def test_a_table_beside_another_has_a_name_that_spark_reads() -> None:
     """The suffix came after the closing backquote."""
     assert beside("`my-lake`.`us``age`", "_incoming") == "`my-lake`.`us``age_incoming`"

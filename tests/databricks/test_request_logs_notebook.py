@@ -109,7 +109,7 @@ OTHER_LENGTH = (
     "UsageError: lake.usage has windows of 1 second of cluster here, and these would be of 1 minute",
     "Hint: Use every='1 second', or another table; nothing was written.",
 )
-BOTH = ("UsageError: usage and utilisation are both lake.usage", "Hint: Give each a table of its own.")
+BOTH = ("UsageError: lake.usage has the columns cluster_id, broker, user",)
 NO_NAME = "UsageError: 'my-lake.usage' is not the name of a table"
 NO_SCHEMA = (
     "Invalid: lake2.usage cannot be written: [SCHEMA_NOT_FOUND] The schema `spark_catalog`.`lake2` cannot be found."
