@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -47,29 +46,29 @@ def kafka_client_quotas(session: Session, plan_options: PlanOptions, **typed: An
     {here} --bootstrap-server localhost:9092 --resolve --names=user=alice,client-id=my-client
     {here} --bootstrap-server localhost:9092 --alter --names=user=alice --add=producer_byte_rate=5000000
     """
-    words = Words(**typed)
-    action = words.action()
+    action = asked_action(typed)
     if action == "alter":
-        return _altered(session, words, plan_options)
-    return (_quotas_shown if action == "describe" else _resolved)(session, words)
+        return _altered(session, typed, plan_options)
+    return (_quotas_shown if action == "describe" else _resolved)(session, typed)
 
 
-def _quotas_shown(session: Session, words: Words) -> Any:
-    prefixes = words.prefixes()
-    answer = session.cluster.quotas.describe(entity={**words.parts(), **dict.fromkeys(prefixes, ANY)})
+def _quotas_shown(session: Session, typed: Typed) -> Any:
+    prefixes, parts = _named_parts(typed["prefix"], "--prefix"), parts_of(typed)
+    _refuse_twice(parts, prefixes)
+    answer = session.cluster.quotas.describe(entity={**parts, **dict.fromkeys(prefixes, ANY)})
     rows = answer.to_arrow().to_pylist()
     rows = [row for row in rows if has_prefixes(Entity.parse(row["entity"]), prefixes)]
     return kafka_tool.lines(quota_blocks(rows))
 
 
-def _resolved(session: Session, words: Words) -> Any:
-    parts = words.parts()
+def _resolved(session: Session, typed: Typed) -> Any:
+    parts = parts_of(typed)
     if unknown := next((kind for kind in parts if kind not in TYPES), None):
         raise UsageError(f"{unknown} cannot be resolved: Kafka's rule takes {', '.join(TYPES)}")
     whom: dict[str, Any] = {kind.replace("-", "_"): name for kind, name in parts.items()}
     if not whom:
         raise UsageError("--resolve needs --names or --defaults")
-    shows_overridden = words.show_overridden and "ip" not in parts
+    shows_overridden = typed["show_overridden"] and "ip" not in parts
     table = session.cluster.quotas.resolve(**whom, overridden=shows_overridden).to_arrow()
     limits = kafka_tool.lines(resolved_lines(table.to_pylist()))
     if limits is None:
@@ -77,13 +76,13 @@ def _resolved(session: Session, words: Words) -> Any:
     return limits
 
 
-def _altered(session: Session, words: Words, plan_options: PlanOptions) -> Any:
-    entity = Entity.of(words.parts())
-    edits = typed_edits(words, entity)
+def _altered(session: Session, typed: Typed, plan_options: PlanOptions) -> Any:
+    entity = Entity.of(parts_of(typed))
+    edits = typed_edits(typed, entity)
     stage = session.cluster.new_stage()
     stage.add(edits)
     plan = planned(stage, plan_options)
-    if words.validate_only:
+    if typed["validate_only"]:
         return _refuse_invalid(plan, entity)
     outcomes = kafka_tool.carry_out(session, plan, plan_options)
     return None if plan_options.apply else outcomes
@@ -98,6 +97,9 @@ def _refuse_invalid(plan: Plan, entity: Entity) -> None:
 
 # --- without IO: the words, and the lines ---
 
+Typed = Mapping[str, Any]
+"""The options of one call, by the names of their parameters."""
+
 ACTIONS = ("describe", "resolve", "alter")
 ACTION_OF = {
     "prefix": "describe",
@@ -109,48 +111,28 @@ ACTION_OF = {
 """The options that belong to one action alone."""
 
 
-@dataclass(frozen=True)
-class Words:
-    """The options of one call, as they were typed."""
+def asked_action(typed: Typed) -> str:
+    """The one action that is asked for.
 
-    describe: bool = False
-    resolve: bool = False
-    alter: bool = False
-    names: Sequence[str] = ()
-    defaults: Sequence[str] = ()
-    prefix: Sequence[str] = ()
-    show_overridden: bool = False
-    add: Sequence[str] = ()
-    delete: Sequence[str] = ()
-    validate_only: bool = False
+    Raises
+    ------
+    UsageError
+        None, or several; an option of another.
+    """
+    asked = [action for action in ACTIONS if typed[action]]
+    if len(asked) != 1:
+        raise UsageError("exactly one action is needed: --describe, --resolve or --alter")
+    for option, action in ACTION_OF.items():
+        if typed[option] and action != asked[0]:
+            raise UsageError(f"--{option.replace('_', '-')} belongs to --{action}, and --{asked[0]} is asked for")
+    return asked[0]
 
-    def action(self) -> str:
-        """The one action that is asked for.
 
-        Raises
-        ------
-        UsageError
-            None, or several; an option of another.
-        """
-        asked = [action for action in ACTIONS if getattr(self, action)]
-        if len(asked) != 1:
-            raise UsageError("exactly one action is needed: --describe, --resolve or --alter")
-        for option, action in ACTION_OF.items():
-            if getattr(self, option) and action != asked[0]:
-                raise UsageError(f"--{option.replace('_', '-')} belongs to --{action}, and --{asked[0]} is asked for")
-        return asked[0]
-
-    def parts(self) -> dict[str, Part]:
-        """The entity types that are named, each with its name or DEFAULT."""
-        named, defaults = _named_parts(self.names), _comma_separated(self.defaults)
-        _refuse_twice(named, defaults)
-        return {**named, **dict.fromkeys(defaults, DEFAULT)}
-
-    def prefixes(self) -> dict[str, str]:
-        """The beginnings of names, by entity type; none of a type that has a name too."""
-        prefixes = _named_parts(self.prefix, "--prefix")
-        _refuse_twice(self.parts(), prefixes)
-        return prefixes
+def parts_of(typed: Typed) -> dict[str, Part]:
+    """The entity types that are named, each with its name or DEFAULT."""
+    named, defaults = _named_parts(typed["names"]), _comma_separated(typed["defaults"])
+    _refuse_twice(named, defaults)
+    return {**named, **dict.fromkeys(defaults, DEFAULT)}
 
 
 def _refuse_twice(named: Mapping[str, Part], further: Iterable[str]) -> None:
@@ -180,7 +162,7 @@ def _split(text: str, used: Iterable[str]) -> list[str]:
     return re.split(f",(?=(?:{types})=)", text)
 
 
-def typed_edits(words: Words, entity: Entity) -> list[Edit]:
+def typed_edits(typed: Typed, entity: Entity) -> list[Edit]:
     """The edits of `--add` and `--delete`.
 
     Raises
@@ -188,8 +170,8 @@ def typed_edits(words: Words, entity: Entity) -> list[Edit]:
     UsageError
         None, a key in both or twice, a value that is not a number.
     """
-    pairs = [_pair(word) for word in _comma_separated(words.add)]
-    removals = _comma_separated(words.delete)
+    pairs = [_pair(word) for word in _comma_separated(typed["add"])]
+    removals = _comma_separated(typed["delete"])
     keys = [key for key, _ in pairs] + removals
     if not keys:
         raise UsageError("--alter needs --add or --delete")

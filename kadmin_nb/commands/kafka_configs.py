@@ -25,7 +25,7 @@ from .kafka_configs_words import (
     FLAGS,
     FROM_FILE,
     WITH_DEFAULT,
-    Arguments,
+    Changes,
     NamedType,
     Wishes,
     are_credentials,
@@ -107,25 +107,22 @@ def kafka_configs(session: Session, is_table: bool, plan_options: PlanOptions, *
     {here} --bootstrap-server localhost:9092 --alter --user alice --add-config producer_byte_rate=5000000
     {here} --bootstrap-server localhost:9092 --alter --topic orders --delete-config retention.ms --dry-run
     """
-    flags = {flag: ("",) if params[flag] is True else params[flag] for flag in FLAGS if params[flag]}
     typed = {option: texts for option in CHANGING if (texts := params[option.replace("-", "_")])}
-    others = {name: params[name] for name in ("alter", "describe", "all", "entity_types", "entity_names")}
-    arguments = Arguments(**others, flags=flags, changes=typed)
-    chosen = entities(arguments)
-    if arguments.describe:
-        return _entities_shown(session.cluster, chosen, is_table, is_all=arguments.all)
-    changes, removes_registrations = without_registrations(arguments.changes)
+    chosen = entities(params, typed)
+    if params["describe"]:
+        return _entities_shown(session.cluster, chosen, is_table, is_all=params["all"])
+    changes, removes_registrations = without_registrations(typed)
     if removes_registrations and chosen[-1][0] in ("users", "clients"):
-        return _registrations_removed(session, replace(arguments, changes=changes), chosen, is_table, plan_options)
-    return _carried_out(session, arguments, chosen, is_table, plan_options)
+        return _registrations_removed(session, changes, chosen, is_table, plan_options)
+    return _carried_out(session, typed, chosen, is_table, plan_options)
 
 
 def _carried_out(
-    session: Session, arguments: Arguments, chosen: Sequence[NamedType], is_table: bool, plan_options: PlanOptions
+    session: Session, changes: Changes, chosen: Sequence[NamedType], is_table: bool, plan_options: PlanOptions
 ) -> Any:
     from ..plans.plan import dangers_of
 
-    plan = _planned(session, arguments, chosen, plan_options)
+    plan = _planned(session, changes, chosen, plan_options)
     kafka_tool.refuse_absent(plan)
     if dangers_of(plan):
         judged = session.cluster.plans.guard(plan)
@@ -155,13 +152,13 @@ def _let_through(session: Session, plan: Plan, plan_options: PlanOptions) -> tup
 
 
 def _registrations_removed(
-    session: Session, arguments: Arguments, chosen: Sequence[NamedType], is_table: bool, plan_options: PlanOptions
+    session: Session, changes: Changes, chosen: Sequence[NamedType], is_table: bool, plan_options: PlanOptions
 ) -> Any:
     """The answer to the other changes, after which the registrations of users' clients are removed (KIP-649).
 
     Those of clients that are alive come back.
     """
-    others = _carried_out(session, arguments, chosen, is_table, plan_options) if arguments.changes else None
+    others = _carried_out(session, changes, chosen, is_table, plan_options) if changes else None
     if plan_options.apply:
         session.cluster.client_configs.forget(*client_names(Entity.of(quota_entity(chosen))))
     if not plan_options.apply:
@@ -169,10 +166,10 @@ def _registrations_removed(
     return others or kafka_tool.lines(configs_lines.completed(chosen))
 
 
-def _planned(session: Session, arguments: Arguments, chosen: Sequence[NamedType], plan_options: PlanOptions) -> Plan:
+def _planned(session: Session, changes: Changes, chosen: Sequence[NamedType], plan_options: PlanOptions) -> Plan:
     stage = session.cluster.new_stage()
-    from_file = _configs_in(arguments.changes.get(FROM_FILE, ()))
-    edits = _edits(chosen, wishes(arguments.changes, from_file), plan_options.allow_unknown)
+    from_file = _configs_in(changes.get(FROM_FILE, ()))
+    edits = _edits(chosen, wishes(changes, from_file), plan_options.allow_unknown)
     stage.add(replace(edit, again=True) for edit in edits)  # as Kafka's own tool, which compares nothing
     return planned(stage, plan_options)
 

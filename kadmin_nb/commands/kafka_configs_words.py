@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import groupby
 from operator import itemgetter
@@ -43,38 +42,34 @@ WITH_DEFAULT = ("users", "clients", "brokers", "ips")
 NamedType = tuple[str, tuple[str, ...]]
 """An entity type, and its name if it has one: an empty one is the default entity, none stands for every entity."""
 
-
-@dataclass(frozen=True)
-class Arguments:
-    """The arguments of one call. `flags` has the names behind each of FLAGS, an empty one for a default."""
-
-    alter: bool = False
-    describe: bool = False
-    all: bool = False
-    entity_types: Sequence[str] = ()
-    entity_names: Sequence[str] = ()
-    flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    changes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The texts behind `--add-config` and the other options that change, by option; those that were not typed are
-    absent."""
+Changes = Mapping[str, Sequence[str]]
+"""The texts behind `--add-config` and the other options that change, by option; those not typed are absent."""
 
 
-def entities(arguments: Arguments) -> list[NamedType]:
+def entities(typed: Mapping[str, Any], changes: Changes) -> list[NamedType]:
     """The entity types of a call with their names, in the tool's order: a name without a type goes to the first.
+
+    Parameters
+    ----------
+    typed
+        The arguments by the names of their parameters.
 
     Raises
     ------
     UsageError
         Types or names that do not fit together, or an action.
     """
-    _refuse_actions(arguments)
-    typed = [kind for flag, kind in FLAGS.items() for _ in arguments.flags.get(flag, ())]
-    _refuse_types([*arguments.entity_types, *typed])
-    if typed and (arguments.entity_types or arguments.entity_names):
+    _refuse_actions(typed, changes)
+    by_flag = [
+        (kind, ("",) if typed[flag] is True else tuple(typed[flag])) for flag, kind in FLAGS.items() if typed[flag]
+    ]
+    types, names = typed["entity_types"], typed["entity_names"]
+    _refuse_types([*types, *(kind for kind, several in by_flag for _ in several)])
+    if by_flag and (types or names):
         raise UsageError("--entity-{type,name,default} should not be used in conjunction with specific entity flags")
-    chosen = _of_flags(arguments) or _paired(arguments.entity_types, arguments.entity_names)
-    for entity_type, names in chosen:
-        _refuse_names(entity_type, names, arguments)
+    chosen = by_flag or _paired(types, names)
+    for entity_type, several in chosen:
+        _refuse_names(entity_type, several, is_alter=typed["alter"])
     return chosen
 
 
@@ -88,18 +83,14 @@ def resource(entity_type: str, name: str) -> Resource:
     return Resource.of(CONFIG_TYPES[entity_type], name or DEFAULT)
 
 
-def _refuse_actions(arguments: Arguments) -> None:
-    if arguments.alter == arguments.describe:
+def _refuse_actions(typed: Mapping[str, Any], changes: Changes) -> None:
+    if typed["alter"] == typed["describe"]:
         raise UsageError("Command must include exactly one action: --describe, --alter")
-    option = next(iter(arguments.changes), None)
-    if arguments.describe and option:
+    option = next(iter(changes), None)
+    if typed["describe"] and option:
         raise UsageError(f"--{option} belongs to --alter, and --describe is asked for")
-    if arguments.alter and arguments.all:
+    if typed["alter"] and typed["all"]:
         raise UsageError("--all belongs to --describe, and --alter is asked for")
-
-
-def _of_flags(arguments: Arguments) -> list[NamedType]:
-    return [(kind, tuple(names)) for flag, kind in FLAGS.items() if (names := arguments.flags.get(flag, ()))]
 
 
 def _refuse_types(types: Sequence[str]) -> None:
@@ -124,20 +115,16 @@ def _paired(types: Sequence[str], names: Sequence[str]) -> list[NamedType]:
 _TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 
 
-def _refuse_names(entity_type: str, names: Sequence[str], arguments: Arguments) -> None:
+def _refuse_names(entity_type: str, names: Sequence[str], *, is_alter: bool) -> None:
     if wrong := [name for name in names if entity_type == "topics" and name and not _TOPIC.fullmatch(name)]:
         raise UsageError(f"Topic name is invalid: '{wrong[0]}' is not 1 to 249 ASCII alphanumerics, '.', '_' and '-'")
     ids = [name for name in names if name and entity_type in ("brokers", "broker-loggers")]
     if wrong := [name for name in ids if not (name.isascii() and name.isdigit())]:
         raise UsageError(f"The entity name for {entity_type} must be a valid integer broker id, but it is: {wrong[0]}")
-    _refuse_absent_name(entity_type, names, arguments)
-
-
-def _refuse_absent_name(entity_type: str, names: Sequence[str], arguments: Arguments) -> None:
-    action = "describe" if arguments.describe else "alter"
+    action = "alter" if is_alter else "describe"
     if "" in names and entity_type not in WITH_DEFAULT:
         raise UsageError(f"--entity-default must not be specified with --{action} of {entity_type}")
-    if not names and (arguments.alter or entity_type == "broker-loggers"):
+    if not names and (is_alter or entity_type == "broker-loggers"):
         raise UsageError(f"An entity name must be specified with --{action} of {entity_type}")
 
 
@@ -180,7 +167,7 @@ def pairs(text: str) -> dict[str, str]:
     return {trimmed(key): trimmed(_BRACKETS.sub("", value)) for key, value in parts}
 
 
-def wishes(changes: Mapping[str, Sequence[str]], from_file: Mapping[str, str] | None = None) -> Wishes:
+def wishes(changes: Changes, from_file: Mapping[str, str] | None = None) -> Wishes:
     """The texts behind the options that change, read; `from_file` are the configs of `--add-config-file`.
 
     Raises
@@ -200,7 +187,7 @@ def wishes(changes: Mapping[str, Sequence[str]], from_file: Mapping[str, str] | 
     return read
 
 
-def without_registrations(changes: Mapping[str, Sequence[str]]) -> tuple[dict[str, Sequence[str]], bool]:
+def without_registrations(changes: Changes) -> tuple[dict[str, Sequence[str]], bool]:
     """The same changes without the key by which KIP-649 removes registrations, and whether they had it."""
     keys = [key for text in changes.get("delete-config", ()) for key in _keys(text)]
     if not {*keys} & {*_SUPPORTED}:

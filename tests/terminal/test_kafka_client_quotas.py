@@ -8,7 +8,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin.wire import Wire
-from kadmin_nb.commands.kafka_client_quotas import Words, in_braces
+from kadmin_nb.commands.kafka_client_quotas import in_braces, parts_of
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import Entity
 from tests.dangerous_plans import applied
@@ -162,13 +162,13 @@ def test_a_wrong_line_ends_before_a_cluster_is_asked(kadmin, line):
 )
 def test_a_comma_splits_only_before_a_type(texts, parts):
     """The distinguished name of a user was torn at its first comma."""
-    assert Words(describe=True, names=texts).parts() == parts
+    assert parts_of({"names": texts, "defaults": ()}) == parts
 
 
 def test_one_type_twice_is_refused():
     """The second name won, without a word."""
     with pytest.raises(UsageError, match="user is named twice"):
-        Words(describe=True, names=["user=a,user=b"]).parts()
+        parts_of({"names": ["user=a,user=b"], "defaults": ()})
 
 
 def test_no_name_looks_like_the_default():
