@@ -25,7 +25,6 @@ from .kafka_configs_words import (
     FLAGS,
     FROM_FILE,
     WITH_DEFAULT,
-    Changes,
     NamedType,
     Wishes,
     are_credentials,
@@ -111,18 +110,19 @@ def kafka_configs(session: Session, is_table: bool, plan_options: PlanOptions, *
     chosen = entities(params, typed)
     if params["describe"]:
         return _entities_shown(session.cluster, chosen, is_table, is_all=params["all"])
-    changes, removes_registrations = without_registrations(typed)
-    if removes_registrations and chosen[-1][0] in ("users", "clients"):
-        return _registrations_removed(session, changes, chosen, is_table, plan_options)
-    return _carried_out(session, typed, chosen, is_table, plan_options)
+    requested = wishes(typed, _configs_in(typed.get(FROM_FILE, ())))
+    others = without_registrations(requested)
+    if len(others) < len(requested) and chosen[-1][0] in ("users", "clients"):
+        return _registrations_removed(session, others, chosen, is_table, plan_options)
+    return _carried_out(session, requested, chosen, is_table, plan_options)
 
 
 def _carried_out(
-    session: Session, changes: Changes, chosen: Sequence[NamedType], is_table: bool, plan_options: PlanOptions
+    session: Session, requested: Wishes, chosen: Sequence[NamedType], is_table: bool, plan_options: PlanOptions
 ) -> Any:
     from ..plans.plan import dangers_of
 
-    plan = _planned(session, changes, chosen, plan_options)
+    plan = _planned(session, requested, chosen, plan_options)
     kafka_tool.refuse_absent(plan)
     if dangers_of(plan):
         judged = session.cluster.plans.guard(plan)
@@ -152,24 +152,22 @@ def _let_through(session: Session, plan: Plan, plan_options: PlanOptions) -> tup
 
 
 def _registrations_removed(
-    session: Session, changes: Changes, chosen: Sequence[NamedType], is_table: bool, plan_options: PlanOptions
+    session: Session, requested: Wishes, chosen: Sequence[NamedType], is_table: bool, plan_options: PlanOptions
 ) -> Any:
     """The answer to the other changes, after which the registrations of users' clients are removed (KIP-649).
 
     Those of clients that are alive come back.
     """
-    others = _carried_out(session, changes, chosen, is_table, plan_options) if changes else None
-    if plan_options.apply:
-        session.cluster.client_configs.forget(*client_names(Entity.of(quota_entity(chosen))))
+    others = _carried_out(session, requested, chosen, is_table, plan_options) if requested else None
     if not plan_options.apply:
         return others or kafka_tool.lines(["Nothing was changed; without --dry-run, registrations are removed."])
+    session.cluster.client_configs.forget(*client_names(Entity.of(quota_entity(chosen))))
     return others or kafka_tool.lines(configs_lines.completed(chosen))
 
 
-def _planned(session: Session, changes: Changes, chosen: Sequence[NamedType], plan_options: PlanOptions) -> Plan:
+def _planned(session: Session, requested: Wishes, chosen: Sequence[NamedType], plan_options: PlanOptions) -> Plan:
     stage = session.cluster.new_stage()
-    from_file = _configs_in(changes.get(FROM_FILE, ()))
-    edits = _edits(chosen, wishes(changes, from_file), plan_options.allow_unknown)
+    edits = _edits(chosen, requested, plan_options.allow_unknown)
     stage.add(replace(edit, again=True) for edit in edits)  # as Kafka's own tool, which compares nothing
     return planned(stage, plan_options)
 

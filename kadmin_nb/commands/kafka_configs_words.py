@@ -60,9 +60,8 @@ def entities(typed: Mapping[str, Any], changes: Changes) -> list[NamedType]:
         Types or names that do not fit together, or an action.
     """
     _refuse_actions(typed, changes)
-    by_flag = [
-        (kind, ("",) if typed[flag] is True else tuple(typed[flag])) for flag, kind in FLAGS.items() if typed[flag]
-    ]
+    flags = ((kind, typed[flag]) for flag, kind in FLAGS.items() if typed[flag])
+    by_flag = [(kind, ("",) if names is True else tuple(names)) for kind, names in flags]
     types, names = typed["entity_types"], typed["entity_names"]
     _refuse_types([*types, *(kind for kind, several in by_flag for _ in several)])
     if by_flag and (types or names):
@@ -131,7 +130,7 @@ def _refuse_names(entity_type: str, names: Sequence[str], *, is_alter: bool) -> 
 OPERATIONS = {"add-config": SET, "delete-config": DELETE}
 """The options that change, and what each does."""
 
-_SUPPORTED = ("supported.configs", "supported.config")
+_REGISTRATIONS = ((DELETE, "supported.configs"), (DELETE, "supported.config"))
 """The key that KIP-649 has deleted to have clients register anew, as it spells it in two places."""
 
 FROM_FILE = "add-config-file"
@@ -143,8 +142,8 @@ _COMMA, _SIGN = re.compile(f",{_OUTSIDE}"), re.compile(rf"\s*=\s*{_OUTSIDE}")
 _BRACKETS = re.compile(r"\[?\]?")
 _KEY = re.compile(r"[$a-zA-Z0-9._-]*")
 
-Wishes = Mapping[str, Mapping[str, str | None]]
-"""Keys and their values by operation; a value of None takes the key away."""
+Wishes = Sequence[tuple[str, str, str | None]]
+"""An operation, a key and its value each; a value of None takes the key away."""
 
 
 def pairs(text: str) -> dict[str, str]:
@@ -181,20 +180,16 @@ def wishes(changes: Changes, from_file: Mapping[str, str] | None = None) -> Wish
             read.setdefault(operation, {}).update(_keys(text) if operation == DELETE else pairs(text))
     if FROM_FILE in changes and "add-config" in changes:
         raise UsageError("Only one of --add-config or --add-config-file must be specified")
-    if not any(read.values()):
+    requested = [(op, key, value) for op, values in read.items() for key, value in values.items()]
+    if not requested:
         raise UsageError("At least one of --add-config, --add-config-file, or --delete-config must be specified")
-    _refuse_keys([key for values in read.values() for key in values])
-    return read
+    _refuse_keys([key for _, key, _ in requested])
+    return requested
 
 
-def without_registrations(changes: Changes) -> tuple[dict[str, Sequence[str]], bool]:
-    """The same changes without the key by which KIP-649 removes registrations, and whether they had it."""
-    keys = [key for text in changes.get("delete-config", ()) for key in _keys(text)]
-    if not {*keys} & {*_SUPPORTED}:
-        return {**changes}, False
-    others = {option: texts for option, texts in changes.items() if option != "delete-config"}
-    left = ",".join(key for key in keys if key not in _SUPPORTED)
-    return {**others, **({"delete-config": (left,)} if left else {})}, True
+def without_registrations(requested: Wishes) -> Wishes:
+    """The same without the key by which KIP-649 removes registrations."""
+    return [(op, key, value) for op, key, value in requested if (op, key) not in _REGISTRATIONS]
 
 
 def _refuse_keys(every: Sequence[str]) -> None:
@@ -215,12 +210,12 @@ def _keys(text: str) -> dict[str, None]:
 
 def config_edits_of(resource: Resource, requested: Wishes) -> list[Edit]:
     """The edits of one resource, their values as the broker is to judge them."""
-    return [Edit(op, resource, key, value) for op, values in requested.items() for key, value in values.items()]
+    return [Edit(op, resource, key, value) for op, key, value in requested]
 
 
 def are_credentials(requested: Wishes) -> bool:
     """True if the keys are mechanisms of SCRAM: the change is about users' credentials."""
-    return all(key in MECHANISMS for values in requested.values() for key in values)
+    return all(key in MECHANISMS for _, key, _ in requested)
 
 
 def scram_edits_of(user: ScramUser, requested: Wishes) -> list[Edit]:
@@ -233,8 +228,7 @@ def scram_edits_of(user: ScramUser, requested: Wishes) -> list[Edit]:
     """
     return [
         Edit(op, user, mechanism, None if value is None else str(Credential.parse(f"[{value}]")))
-        for op, values in requested.items()
-        for mechanism, value in values.items()
+        for op, mechanism, value in requested
     ]
 
 
@@ -244,42 +238,25 @@ def user_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[s
     Raises
     ------
     UsageError, Invalid
-        As of `quota_edits_of`; a client config of a default, or a value that clients cannot take.
+        A quota key where it has no meaning, a value that is not a number; a client config of a default, or a value that
+        clients cannot take.
     """
-    of_clients = entity.parts[0][0] == "user"
-    configs, quotas = (
-        {
-            op: {key: value for key, value in values.items() if (of_clients and key in CLIENT_KEYS) == is_config}
-            for op, values in requested.items()
-        }
-        for is_config in (True, False)
-    )
+    is_user = entity.parts[0][0] == "user"
+    configs = [wish for wish in requested if is_user and wish[1] in CLIENT_KEYS]
+    quotas = [wish for wish in requested if wish not in configs]
+    for _, key, _ in quotas:
+        _refuse_quota_key(entity, key, allow_unknown)
     edits = [
         Edit(op, ClientEntity.of(*client_names(entity)), key, None if value is None else stored_value(key, value))
-        for op, values in configs.items()
-        for key, value in values.items()
+        for op, key, value in configs
     ]
-    return edits + quota_edits_of(entity, quotas, allow_unknown)
+    return edits + [_quota_edit(op, entity, key, value) for op, key, value in quotas]
 
 
 def client_names(entity: Entity) -> tuple[Any, Any]:
     """The user and the client-id of a quota's entity, None for one that it does not have."""
     parts = dict(entity.parts)
     return parts.get("user"), parts.get("client-id")
-
-
-def quota_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[str] = ()) -> list[Edit]:
-    """The edits of one entity.
-
-    Raises
-    ------
-    UsageError
-        A quota key where it has no meaning, a value that is not a number.
-    """
-    wanted = [(op, key, value) for op, values in requested.items() for key, value in values.items()]
-    for _, key, _ in wanted:
-        _refuse_quota_key(entity, key, allow_unknown)
-    return [_quota_edit(op, entity, key, value) for op, key, value in wanted]
 
 
 def _refuse_quota_key(entity: Entity, key: str, allow_unknown: Collection[str]) -> None:
