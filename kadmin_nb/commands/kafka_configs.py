@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,8 +207,11 @@ def _described_configs(
     cluster: Cluster, entity_type: str, names: Sequence[str], is_table: bool, *, is_all: bool
 ) -> Any:
     there, absent = _present_and_absent(cluster, entity_type, names, is_all=is_all)
-    rows = _configs_of(cluster, entity_type, there, is_all=is_all)
-    return kafka_tool.lines(_config_lines(entity_type, absent, rows, is_table, is_all=is_all))
+    as_text = partial(configs_lines.config_lines, is_all=is_all)
+    lines_of = configs_lines.organised_configs if is_table else as_text
+    found = _configs_of(cluster, entity_type, there, is_all=is_all)
+    texts = chain.from_iterable(lines_of(entity_type, name, rows) for name, rows in found.items())
+    return kafka_tool.lines([*(configs_lines.missing(entity_type, name) for name in absent), *texts])
 
 
 def _present_and_absent(
@@ -224,10 +229,9 @@ def _present_and_absent(
         if not names:
             warnings.warn(f"{entity_type} cannot be listed: {exc.in_one_line()}", stacklevel=2)
         return names, ()
-    listed += [""] if entity_type in WITH_DEFAULT else []
-    if not names:
-        return listed, ()
-    return [name for name in names if name in listed], [name for name in names if name not in listed]
+    existing = dict.fromkeys([*listed, *([""] if entity_type in WITH_DEFAULT else [])])
+    chosen = names or [*existing]
+    return [name for name in chosen if name in existing], [name for name in chosen if name not in existing]
 
 
 def _configs_of(
@@ -251,22 +255,6 @@ def _configs_of(
     if is_all:
         return by_name
     return {part.name: configs_lines.own_rows(entity_type, part, by_name[part.name]) for part in parts}
-
-
-def _config_lines(
-    entity_type: str,
-    absent: Sequence[str],
-    rows: Mapping[str, Sequence[configs_lines.Row]],
-    is_table: bool,
-    *,
-    is_all: bool,
-) -> Iterator[str]:
-    yield from (configs_lines.missing(entity_type, name) for name in absent)
-    for name, mine in rows.items():
-        if is_table:
-            yield from configs_lines.organised_configs(entity_type, name, mine)
-        else:
-            yield from configs_lines.config_lines(entity_type, name, mine, is_all=is_all)
 
 
 def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], is_table: bool) -> Any:
