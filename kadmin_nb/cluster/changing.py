@@ -441,7 +441,7 @@ class Changes:
 
     @plan.at_rest()
     def _plan(self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str]) -> Plan:
-        planning.refuse_long_names(edits)
+        planning.refuse_long(edits)
         state = take(self._kafka, [e.target for e in edits], whole=True)
         near = near_names.resources(self._kafka, filter(state.absence, state.errors))
         try:

@@ -150,7 +150,7 @@ def refuse_absent(plan: Plan) -> None:
     from ..plans.kinds import kind_of
 
     removals = (change for change in plan.changes if change.op == DELETE)
-    absent = [c for c in removals if kind_of(c).is_absent(c) and not kind_of(c).tool_deletes_absent]
+    absent = [c for c in removals if c.old_known and c.old is None and not kind_of(c).tool_deletes_absent]
     if absent:
         keys = ",".join(dict.fromkeys(change.key for change in absent))
         raise Invalid(f"Invalid config(s): {keys}: not set on {absent[0].resource}", hint="Nothing was changed.")

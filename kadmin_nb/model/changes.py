@@ -92,11 +92,12 @@ class _KeyOfTarget:
         """The name of its kind: quota, config."""
         return self.resource.kind
 
-    def refuse_long_names(self) -> None:
-        """Refuse a name or a key that Kafka's protocol does not take, as Invalid."""
+    def refuse_long(self, value: str | None) -> None:
+        """Refuse names, a key or a value that Kafka's protocol does not take, as Invalid."""
         for name in self.resource.names:
             refuse_long("a name", name)
         refuse_long("the key", self.key)
+        refuse_long("the value", value or "")
 
 
 def refuse_long(what: str, text: str) -> None:

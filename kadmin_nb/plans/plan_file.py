@@ -13,7 +13,7 @@ from msgspec import Meta, Struct, structs
 
 from .. import documents
 from ..errors import Invalid, KadminError, printable
-from ..model.changes import DELETE, Change, Fallback, Refusal, Target, Verdict, refuse_long
+from ..model.changes import DELETE, Change, Fallback, Refusal, Target, Verdict
 from ..model.configurable import Configurable
 from ..model.findings import DANGER, WARNING
 from ..version import TOOL
@@ -109,6 +109,8 @@ _AS_TEXT = ("resource", "validated")
 """The columns that are objects until a plan is written or shown."""
 
 _WHERE_SET = [field.name for field in structs.fields(Row) if not field.required]
+_REQUIRED = sorted(field.name for field in structs.fields(Row) if field.required)
+_values_of = attrgetter(*_REQUIRED)
 
 
 def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
@@ -121,20 +123,8 @@ def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
 
 def row_of(change: Change) -> dict[str, Any]:
     """A change as a row of a plan's file, its columns in the order of their names, as canonical JSON has them."""
-    row = {  # three times as fast as by the names of the columns
-        "after": change.after,
-        "key": change.key,
-        "kind": change.resource.kind,
-        "level": change.level,
-        "note": change.note,
-        "old": change.old,
-        "old_known": change.old_known,
-        "op": change.op,
-        "resource": str(change.resource),
-        "row": change.row,
-        "validated": str(change.validated),
-        "wanted": change.wanted,
-    }
+    row = dict(zip(_REQUIRED, _values_of(change), strict=True))
+    row["resource"], row["validated"] = str(change.resource), str(change.validated)
     return row | {name: value for name in _WHERE_SET if (value := getattr(change, name))}
 
 
@@ -177,8 +167,7 @@ def _change_of(row: Row, number: int, parse: Callable[[str, str], Configurable])
     change = Change(**columns)
     _ = change.resource.broker  # refuses a broker that is not a number
     kind.check_values(change)
-    change.refuse_long_names()
-    refuse_long("the value", change.wanted or "")
+    change.refuse_long(change.wanted)
     if change.until is not None:
         datetime.fromisoformat(change.until)
     return change

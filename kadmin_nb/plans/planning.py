@@ -5,12 +5,12 @@ All rows are made here: those of a plan, those that an editor shows before there
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import compress
 
 from ..errors import Invalid, KadminError
 from ..hints import Hint, Option, did_you_mean, sentence
-from ..model.changes import DELETE, OK, Change, Edit, Refusal, refuse_long
+from ..model.changes import DELETE, OK, Change, Edit, Refusal
 from ..secrets import FORMS, SHOWN, Secret, asks_somebody, holds_secret, is_secret_name
 from .kinds import kind_of
 from .observed_state import ObservedState, ObservedValue, same
@@ -22,9 +22,15 @@ def let_through(changes: Iterable[Change]) -> set[str]:
     return {change.key for change in changes if change.is_let_through}
 
 
-def refuse_long_names(edits: Iterable[Edit]) -> None:
-    """Refuse names and keys that Kafka's protocol does not take, before a broker is asked for them, as Invalid."""
-    _refuse_each(edits, Edit.refuse_long_names)
+def refuse_long(edits: Iterable[Edit]) -> None:
+    """Refuse names, keys and values that Kafka's protocol does not take, before a broker is asked, as Invalid."""
+    for edit in edits:
+        try:
+            edit.refuse_long(edit.text)
+        except Invalid as exc:
+            error = exc.reworded(f"{exc}: {edit.key} of {edit.resource}")
+            error.targets = (edit.target,)
+            raise error from None
 
 
 def changes(edits: Sequence[Edit], state: ObservedState, allow_unknown: Collection[str] = ()) -> list[Change]:
@@ -35,7 +41,7 @@ def changes(edits: Sequence[Edit], state: ObservedState, allow_unknown: Collecti
     Raises
     ------
     Invalid
-        A removal of a key that is neither known nor present, an unknown BROKER key, a value that is too long.
+        A removal of a key that is neither known nor present, an unknown BROKER key.
     UsageError
         A secret that is not given by reference.
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
@@ -43,7 +49,6 @@ def changes(edits: Sequence[Edit], state: ObservedState, allow_unknown: Collecti
     """
     secret = [kind_of(edit).is_secret(edit, state) for edit in edits]
     _refuse(edits, secret, state, allow_unknown)
-    _refuse_each(edits, _refuse_long_value)
     rows = enumerate(zip(edits, secret, strict=True), 1)
     return [_plan_row(n, edit, state, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
 
@@ -66,9 +71,8 @@ def _judged_row(row: int, edit: Edit, state: ObservedState) -> Change:
     if edit.target in state.unread:
         return _wish(row, edit, is_secret).with_(old_known=False)
     try:
-        edit.refuse_long_names()
+        edit.refuse_long(edit.text)
         _refuse([edit], [is_secret], state, ())
-        _refuse_long_value(edit)
     except KadminError as exc:
         refusal = Refusal(exc.code or "REFUSED", exc.in_one_line())
         return _wish(row, edit, is_secret).with_(old_known=False, validated=refusal)
@@ -179,21 +183,6 @@ def _refuse_secret_texts(edits: Iterable[Edit]) -> None:
                 hint="Nothing was sent. Leave the secret out of it.",
                 targets=[edit.target],
             )
-
-
-def _refuse_each(edits: Iterable[Edit], refuse: Callable[[Edit], None]) -> None:
-    """Raise what the check raises for the first edit that it refuses, with the key and whose it is."""
-    for edit in edits:
-        try:
-            refuse(edit)
-        except Invalid as exc:
-            error = exc.reworded(f"{exc}: {edit.key} of {edit.resource}")
-            error.targets = (edit.target,)
-            raise error from None
-
-
-def _refuse_long_value(edit: Edit) -> None:
-    refuse_long("the value", edit.text or "")
 
 
 def _refuse_unknown(edit: Edit, state: ObservedState) -> None:

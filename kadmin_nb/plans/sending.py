@@ -65,11 +65,8 @@ class Batch:
 
     def without(self, changes: Sequence[Change]) -> Batch:
         """The batch without these changes."""
-        if not changes:
-            return self
         rows = {change.row for change in changes}
-        groups = {resource: [c for c in group if c.row not in rows] for resource, group in self.groups.items()}
-        return Batch({resource: group for resource, group in groups.items() if group})
+        return Batch(grouped(change for change in self.changes if change.row not in rows))
 
     def send(
         self,

@@ -74,7 +74,7 @@ def test_while_it_waits_it_says_for_whom():
     """It stood there, and nobody knew why."""
     told: list[str] = []
     apply(held_for(2.0), Hooks(progress=lambda advance: told.append(str(advance))))
-    assert told[0] == "waiting: alice@host holds the lease for plan plan-of-, 150 s left"
+    assert told[0] == "waiting: alice@host holds the lease for plan plan-of-: sent 0 of 1, 150 s left"
 
 
 def test_ctrl_c_ends_the_waiting():

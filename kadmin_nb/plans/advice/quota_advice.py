@@ -94,40 +94,30 @@ def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Finding]
 
 def _coming_late(sets: Sequence[Change], changes: Sequence[Change], quotas: pa.Table) -> Iterator[Finding]:
     """Quotas that reach no client with a client-id, as others come first for all of these."""
-    shadowed: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
-    reaching: dict[Place, list[tuple[Change, Quota]]] = defaultdict(list)
-    places = _places(quotas, sets)
-    rows = [c for c in sets if any((first, c.key) in places for first in COMES_FIRST.get(c.level or "", ()))]
+    late: dict[Place, list[tuple[Change, Quota]]] = defaultdict(list)
+    levels = {*pc.unique(quotas["level"].cast(pa.string())).to_pylist(), *(c.level for c in sets)}
+    rows = [c for c in sets if not levels.isdisjoint(COMES_FIRST.get(c.level or "", ()))]
     stored: Stored = {}
     if rows:
         names = pa.array({str(first) for c in rows for first in firsts(_entity(c))}, pa.string())
         after = table_after(quotas, changes)
         stored = stored_of(after.filter(pc.is_in(after["entity"], names)).to_pylist())
     for change in rows:
-        first = comes_first(stored, _entity(change), change.key)
-        if first and change.level in COMES_BEFORE:
-            shadowed[first, change.key].append(change)
-        elif first:
+        if first := comes_first(stored, _entity(change), change.key):
             limit = Quota(first, change.key, stored[first, change.key])
-            reaching[change.level or "", change.key].append((change, limit))
-    for (first, key), late in shadowed.items():
-        message = f"{key} of {several([c.resource for c in late])} can never apply: {first} always wins"
-        yield Finding.about(late[0], WARNING, SHADOWED, message)
-    for (_, key), pairs in reaching.items():
-        limits = dict.fromkeys(limit for _, limit in pairs)
-        whose, reach = several([c.resource for c, _ in pairs]), only_without(several(limits))
-        yield Finding.about(pairs[0][0], WARNING, REACH, f"{key} of {whose} reaches {reach}")
+            late[change.level or "", change.key].append((change, limit))
+    for (level, key), pairs in late.items():
+        first_row, limits = pairs[0][0], dict.fromkeys(limit for _, limit in pairs)
+        whose = f"{key} of {several([change.resource for change, _ in pairs])}"
+        if level in COMES_BEFORE:
+            winning = several(dict.fromkeys(limit.entity for limit in limits))
+            yield Finding.about(first_row, WARNING, SHADOWED, f"{whose} can never apply: {winning} always wins")
+        else:
+            yield Finding.about(first_row, WARNING, REACH, f"{whose} reaches {only_without(several(limits))}")
 
 
 Place = tuple[str, str]
 """A level and a key."""
-
-
-def _places(quotas: pa.Table, sets: Iterable[Change]) -> set[Place]:
-    """The levels and keys at which a quota is set now, or by these rows."""
-    places = pa.table({name: quotas[name].cast(pa.string()) for name in ("level", "key")})
-    there = places.group_by(["level", "key"]).aggregate([]).to_pylist()
-    return {(row["level"], row["key"]) for row in there} | {(c.level or "", c.key) for c in sets}
 
 
 def _principals(sets: Iterable[Change]) -> Iterator[Finding]:

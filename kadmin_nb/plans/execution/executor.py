@@ -35,9 +35,6 @@ from .verification import BrokerAgreement, Facts, checked, outcome_of, verify
 LOOK_AGE = 10.0
 """Seconds after which the state is observed, or validated, anew before something is sent."""
 
-LOOKS_APART = 20
-"""A look that took long is used for so many times as long: any look is at all quotas, a request of a few."""
-
 _RETRY_PAUSE, _SLICE = 1.0, 0.2
 
 
@@ -163,7 +160,6 @@ class _Run:
     missing: dict[Hashable, int] = field(default_factory=dict)
     brokers: Sequence[Broker] = ()
     looked_at: float = 0.0
-    look_age: float = LOOK_AGE
     ours: dict[int, set[str | None]] = field(default_factory=dict)
     done_before: Sequence[Change] = ()
     let_through: Mapping[str, object] = field(default_factory=dict)
@@ -245,7 +241,6 @@ class _Run:
             seen_elsewhere = {row for row, sighting in sightings.items() if sighting.behind}
             found.pending += [change for change in found.done if change.row in seen_elsewhere]
             found.done = [change for change in found.done if change.row not in seen_elsewhere]
-        self.look_age = max(LOOK_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
@@ -331,7 +326,7 @@ class _Run:
 
     def _as_seen_now(self, batch: Batch) -> Batch:
         """The batch against the state as it is now, where the last one is old."""
-        if not batch.groups or self.kafka.monotonic() - self.looked_at <= self.look_age:
+        if not batch.groups or self.kafka.monotonic() - self.looked_at <= LOOK_AGE:
             return batch
         try:
             classified = self._look(batch.changes)

@@ -78,7 +78,7 @@ class PlanLock:
             raise Interrupted(
                 f"plan {short_id(self._plan.id)} was stopped while it waited, and nothing was sent: {held}"
             )
-        progress(Advance("waiting", 0, len(self._plan), left=left, whom=str(held)))
+        progress(Advance(f"waiting: {held}: sent", 0, len(self._plan), left=left))
         self._kafka.sleep(min(left, random.uniform(*_AGAIN)))
 
     def lost(self, after: float = 0.0) -> Refusal | None:

@@ -15,19 +15,16 @@ class Advance:
     """`what` ("sent", "verified", "waiting") has been done to `done` of `of` rows.
 
     What is only left out, as after a stop, does not count as done. `left` is how many seconds are waited for the rest,
-    where that is known. `whom` is said instead of how many are done: whose lease is waited for.
+    where that is known.
     """
 
     what: str
     done: int
     of: int
     left: float | None = None
-    whom: str = ""
 
     def __str__(self) -> str:
         remaining = f", {self.left:.0f} s left" if self.left and self.done < self.of else ""
-        if self.whom:
-            return f"{self.what}: {self.whom}{remaining}"
         return f"{self.what} {self.done:,} of {self.of:,}{remaining}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 
 from ...model.changes import FAILED, UNKNOWN, UNVERIFIED, VERIFIED, Change, Refusal, Target
 from ..sending import is_certain, is_doubtful
@@ -163,13 +164,9 @@ def replayed(records: Iterable[JournalRecord]) -> JournalState:
 
 def ranges_text(rows: Iterable[int]) -> str:
     """The rows as a short text, sorted, runs of neighbours as `first-last`: `1-5000,5002`."""
-    runs: list[list[int]] = []
-    for row in sorted(rows):
-        if runs and row == runs[-1][1] + 1:
-            runs[-1][1] = row
-        else:
-            runs.append([row, row])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+    runs = groupby(enumerate(sorted(rows)), key=lambda numbered: numbered[1] - numbered[0])
+    several = ([row for _, row in run] for _, run in runs)
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in several)
 
 
 def parse_ranges(text: str, most: int = 2**31) -> list[int]:

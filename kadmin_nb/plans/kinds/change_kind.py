@@ -189,7 +189,3 @@ class ChangeKind(ABC):
 
     tool_deletes_absent: ClassVar[bool] = True
     """True if kafka-configs.sh takes a key away that is not set, without a word; False if it fails."""
-
-    def is_absent(self, change: Change) -> bool:
-        """True if nothing was set that could be removed."""
-        return change.old_known and change.old is None

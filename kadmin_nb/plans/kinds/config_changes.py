@@ -123,10 +123,6 @@ class ConfigChanges(ChangeKind):
     def dangers(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
         return config_dangers.dangers(changes, state)
 
-    def is_absent(self, change: Change) -> bool:
-        """A logger has always a level, whether it was set or not."""
-        return super().is_absent(change) and not _is_logger(change.resource)
-
 
 def value_text(key: str, value: object) -> str:
     """The value of a config as the text that the broker takes.
