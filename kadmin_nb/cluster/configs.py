@@ -68,27 +68,6 @@ class Configs:
         table = table.filter(_is_set(table)) if only_set else table
         return Answer(stamped(table, self._kafka.id))
 
-    def of_users(self, user: object, client_id: object = None, *, keys: Collection[str] | None = None) -> Answer:
-        """USER_CONFIGS: all that is set on these users: quotas, client configs, and SCRAM credentials.
-
-        Where something other than quotas cannot be read, a row says so. With a client-id, credentials are left out.
-
-        Parameters
-        ----------
-        user, client_id
-            As of `quotas.describe`.
-        keys
-            Only these keys.
-
-        Raises
-        ------
-        NotAuthorized
-            The quotas cannot be read.
-        """
-        from .users import user_configs
-
-        return user_configs(self._kafka, user, client_id, keys)
-
     def audit(self) -> ConfigFindings:
         """FINDINGS: configs of brokers, topics, groups and client-metrics that need a look.
 

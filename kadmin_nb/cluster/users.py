@@ -1,10 +1,9 @@
-"""The users of a cluster: those that anything on it knows, side by side; all that is set on one, as kafka-configs shows
-it; and their SCRAM credentials."""
+"""The users of a cluster: those that anything on it knows, side by side; and their SCRAM credentials."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +11,15 @@ import pyarrow as pa
 
 from ..admin.ports import SPECIFIED, Component
 from ..client_configs.kafka import LiveKafka
-from ..errors import KadminError, NotAuthorized, Unsupported
+from ..errors import NotAuthorized, Unsupported
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Page
-from ..frames.schemas import NOTES, mark, stamped
+from ..frames.schemas import NOTES, stamped
 from ..model.findings import Row
-from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
+from ..model.grammar import ANY, matcher, selector
 from ..model.levels import LEVEL_NAMES
-from ..model.quota_keys import text_of
 from ..model.scram import ScramUser
-from .quotas import Quotas
-
-_NO_CREDENTIAL = "RESOURCE_NOT_FOUND"
 
 
 class Scram:
@@ -172,75 +167,3 @@ def _acls(kafka: LiveKafka) -> _Source:
     columns = {name.removeprefix(_USER): {"acls": number} for name, number in counts.items() if name.startswith(_USER)}
     columns.pop("*", None)  # everybody
     return _Source(columns, {"acls": 0})
-
-
-# --- all that is set on a user ---
-
-SUPPORTED = "supported"
-"""The kind of the rows that say which keys a version of a software follows."""
-
-BESIDE_QUOTAS = 10.0
-"""Seconds for a topic of client configs: what else is set on a user is shown without it."""
-
-
-def user_configs(kafka: LiveKafka, user: Any, client_id: Any = None, keys: Collection[str] | None = None) -> Answer:
-    """The quotas and client configs of these users, alone and with a client-id; the keys that their clients support;
-    and, unless a client-id is asked for, their SCRAM credentials. See `Configs.of_users`.
-    """
-    named = tuple(part for part in selector("user", user) if part is not DEFAULT)  # a default has quotas alone
-    notes: list[str] = []
-    quotas = Quotas(kafka).describe(user=user, client_id=LEFT_OUT if client_id is None else client_id)
-    rows: list[Row] = [
-        {"resource": row["entity"], "kind": "quota", "key": row["key"], "value": text_of(row["value"])}
-        for row in quotas.to_arrow().to_pylist()
-    ]
-    rows += _client_rows(kafka, named, client_id, notes)
-    if client_id is None:
-        rows += _credential_rows(kafka, named)
-    # what may not be seen is shown whatever is asked for
-    chosen = [row for row in rows if keys is None or "error" in row or row["key"] in keys]
-    answer = Answer(stamped(schemas.table(schemas.USER_CONFIGS, chosen), kafka.id))
-    answer.hint = " ".join(notes) or None
-    return answer
-
-
-def _client_rows(kafka: LiveKafka, users: Selector, client_id: Any, notes: list[str]) -> Iterator[Row]:
-    """The client configs, and for each software and version that registered under an entity the keys that it supports;
-    where one of both cannot be read, that is the last row: anybody may have made a topic of such a name."""
-    from ..client_configs.verbs import ClientConfigs, supported_keys, without_default
-
-    part = "client configs", "client-config"
-    try:
-        client_ids = None if client_id is None else without_default("client-id", client_id)
-        configs = ClientConfigs(kafka).describe(user=users, client_id=client_ids, timeout=BESIDE_QUOTAS)
-        if configs.hint and mark(configs.to_arrow(), schemas.PASSED_OVER):
-            notes.append(str(configs.hint))
-        for row in configs.to_arrow().to_pylist():
-            yield {"resource": row["entity"], "kind": "client-config", "key": row["key"], "value": row["value"]}
-        part = "supported configs", SUPPORTED
-        supported = supported_keys(kafka, users, ANY if client_id is None else client_id, BESIDE_QUOTAS)
-        for (entity, software), keys in supported.items():
-            yield {"resource": str(entity), "kind": SUPPORTED, "key": " ".join(software), "value": ", ".join(keys)}
-    except KadminError as exc:
-        yield _failed(*part, exc)
-
-
-def _credential_rows(kafka: LiveKafka, users: Selector) -> Iterator[Row]:
-    try:
-        found = Scram(kafka).describe(user=users)
-    except KadminError as exc:
-        yield _failed("SCRAM credentials", "scram", exc)
-        return
-    for row in found.to_arrow().to_pylist():
-        names = {"resource": str(ScramUser(row["user"])), "kind": "scram"}
-        if row["mechanism"] is not None:
-            yield {**names, "key": row["mechanism"], "value": f"iterations={row['iterations']}"}
-        elif row["error"] != _NO_CREDENTIAL:
-            yield {**names, "error": row["error"], "message": row["message"]}
-
-
-def _failed(resource: str, kind: str, exc: KadminError) -> Row:
-    """The right that is missing, or else what went wrong and what would work."""
-    is_right = isinstance(exc, NotAuthorized) and exc.hint
-    message = exc.hint if is_right else exc.in_one_line()
-    return {"resource": resource, "kind": kind, "error": exc.code, "message": message}

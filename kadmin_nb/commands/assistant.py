@@ -158,7 +158,7 @@ TOOLS = {tool.name: tool for tool in [
     Tool("quota tree", "TREE"),
     Tool("quota usage", "USAGE UTILISATION PAIRS", "sources! broker tz every utilisation clients assume_default"),
     Tool("quota audit", "FINDINGS", "keys clients only assume_default"),
-    Tool("config describe", "CONFIGS USER_CONFIGS", "words! keys set documentation"),
+    Tool("config describe", "CONFIGS CLIENT_CONFIGS", "words! keys set documentation"),
     Tool("config why", "BRAKES", "words!"),
     Tool("config audit", "FINDINGS", "only"),
     Tool("history changes", "HISTORY_CHANGES", "where! times cluster_id"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,10 +66,12 @@ def describe(
 
     They are those of topic=…, broker=…, broker=<default>, broker-logger=…, group=… or client-metrics=….
 
-    For user=… [client-id=…]: its quotas, dynamic client configs, the keys that its clients support, SCRAM credentials.
+    For user=… [client-id=…]: its dynamic client configs.
     """
     if words and all(word.startswith(_OF_USERS) for word in words):
-        return _user_configs(words, session, options.keys_of(keys))
+        if keys or only_set or documentation:
+            raise UsageError("--keys, --set and --documentation are not for client configs", hint="Leave them out.")
+        return _client_configs(words, session)
     chosen = read_selectors(words, RESOURCES)
     answer = session.cluster.configs.describe(
         **chosen, keys=options.keys_of(keys), only_set=only_set, documentation=documentation
@@ -164,13 +165,13 @@ def _edits(verb: str, session: Session, words: tuple[str, ...], plan_options: Pl
     return session.matches(plan_options.every).edits(words, lambda line: change_words.config_edits(verb, line))
 
 
-def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None) -> Any:
+def _client_configs(words: tuple[str, ...], session: Session) -> Any:
     chosen = read_selectors(words, _CLIENT_WORDS)
     if "user" not in chosen:
         raise UsageError(
             "user=… is required: client configs belong to users", hint="For quotas: quota describe client-id=…"
         )
-    return session.cluster.configs.of_users(chosen["user"], chosen.get("client_id"), keys=keys)
+    return session.cluster.client_configs.describe(**chosen)
 
 
 @click.group("client-configs", cls=Verbs)

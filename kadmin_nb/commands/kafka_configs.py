@@ -265,13 +265,16 @@ def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], is_table: b
     return kafka_tool.lines([*lines(table.to_pylist()), *_client_lines(cluster, chosen), *credentials])
 
 
+BESIDE_QUOTAS = 10.0
+"""Seconds for a topic of client configs: what else is set on a user is shown without it."""
+
+
 def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str]:
     """The dynamic configs of entities of exactly these types, and the keys that their clients support (KIP-649).
 
     Where they cannot be read, one line says so: the quotas of users depend on no topic, which anybody may have made.
     """
     from ..client_configs.verbs import supported_keys
-    from ..cluster.users import BESIDE_QUOTAS
 
     named = {entity_type: [*names] or ANY for entity_type, names in chosen}
     user, client_id = named.get("users"), named.get("clients")

@@ -272,16 +272,6 @@ class USERS(Frame, key="user"):
     acls = Field(COUNT, "how many", null=True)
 
 
-class USER_CONFIGS(Frame):
-    """All that is set on users: quotas, client configs, and credentials with their iterations. Of the kind `supported`
-    are the versions of software that follow client configs, and the keys that they follow. What may not be seen
-    is a row with an error."""
-
-    shown = "resource! kind key! value! error! message!"
-    nouns = "config of users", "configs of users"
-    columns = "resource kind:text key? value:text? error message?"
-
-
 class PERMISSIONS(Frame):
     """The rights that some changes need."""
 

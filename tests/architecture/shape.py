@@ -59,7 +59,7 @@ VAGUE = {
 WALKS = {
     "quota set producer_byte_rate=5MB/s user=shape --apply": AlterClientQuotasRequest,
     "quota resolve user=shape client-id=app": DescribeClientQuotasRequest,
-    "%kconfig describe user=shape": DescribeClientQuotasRequest,
+    "%kquota describe user=shape": DescribeClientQuotasRequest,
 }
 """Typed lines, and the request that each is about."""
 LOG = ROOT / "tests" / "analytics" / "recorded" / "broker-1" / "request.log"

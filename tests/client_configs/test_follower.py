@@ -215,7 +215,7 @@ def test_an_admin_sees_what_a_client_follows(broker, kafka) -> None:
         own, of_user = reader.read(broker, 10)
         assert ({key: entry[:2] for key, entry in own.items()}, of_user) == ({"acks": ("1", revision)}, {})
         table = port.describe(["alice"])
-        hint = cluster.configs.of_users("alice").hint
+        hint = cluster.client_configs.describe(user="alice").hint
     write_entry(broker, "alice", "app", "acks", None)
     assert [(row["value"], row["revision"]) for row in table.to_pylist()] == [("1", revision)]
     after = int(mark(table, schemas.PASSED_OVER))

@@ -111,18 +111,6 @@ def test_a_reader_looks_and_changes_nothing(person, admin, alice):
     assert [row["client_id"] for row in admin.client_configs.describe(user=alice).to_arrow().to_pylist()] == [None]
 
 
-def test_what_may_not_be_seen_is_told_beside_one_key(person, admin, alice):
-    """I may see quotas and entries, not who registered: the describe of one key was a KeyError."""
-    cluster, give = person
-    give(AclOperation.READ)
-    grant_reading_of_quotas(cluster, admin)
-    eventually(lambda: can_read(cluster, alice), True)
-    admin.client_configs.setup().apply()
-    rows = cluster.configs.of_users(alice, keys=["acks"]).to_arrow().to_pylist()
-    assert [(row["kind"], row["value"]) for row in rows if row["error"] is None] == [("client-config", "-1")]
-    assert ("supported", "TOPIC_AUTHORIZATION_FAILED") in [(row["kind"], row["error"]) for row in rows]
-
-
 def grant_reading_of_quotas(cluster: kn.Cluster, admin: kn.Cluster) -> None:
     """Let this login describe the configs of the cluster."""
     java = admin_client(admin.settings)  # its requests end with it

@@ -20,7 +20,6 @@ from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.model.connection_settings import Settings
-from kadmin_nb.model.grammar import format_word
 from tests.admin.logins import admin_client, settings_of
 from tests.hostile_names import HOSTILE
 from tests.persons import let_in
@@ -90,8 +89,11 @@ def test_a_user_that_one_source_alone_knows_is_an_orphan(cluster, unique, answer
 @pytest.mark.broker
 def test_hostile_users_are_rows_like_any_other(cluster, answer) -> None:
     """A user called <script> was a hole in the page, and one called <default> was everybody."""
-    whose = [format_word("user", name) for name in HOSTILE]
-    _apply(cluster, *(f"set producer_byte_rate=3MB/s {word}" for word in whose))
+    stage = cluster.new_stage()
+    for name in HOSTILE:  # not as lines: a name may have several
+        stage.set_quota("producer_byte_rate", 3e6, user=name)
+    plan = stage.plan()
+    plan.apply().raise_for_errors()
     try:
         answered = cluster.users()
         assert set(HOSTILE) <= set(_rows(answered))
@@ -99,7 +101,7 @@ def test_hostile_users_are_rows_like_any_other(cluster, answer) -> None:
         assert "\x1b" not in answered.as_text()
         assert [*_rows(cluster.users(user="<default>"))] == ["<default>"]
     finally:
-        _apply(cluster, *(f"remove producer_byte_rate {word}" for word in whose))
+        cluster.rollback(plan).apply().raise_for_errors()
 
 
 @pytest.mark.secure

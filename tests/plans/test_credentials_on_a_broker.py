@@ -310,26 +310,3 @@ def test_that_tool_reaches_brokers_as_its_sisters_do(secure_kafka, capfd, unique
     ):
         assert terminal.run_line(["scram-credentials", *words]) == code
         assert ("--bootstrap-server is required" in capfd.readouterr().err) == (code == 1)
-
-
-def test_a_users_credentials_stand_beside_the_quotas(kadmin, admin, trainee, unique):
-    """I saw alice's limits, and looked for her login in another tool."""
-    alice, stage = unique("alice"), admin.new_stage()
-    stage.set_scram(alice, SHA_512, password="env:CANARY", iterations=8192)
-    stage.set_quota("producer_byte_rate", 5_000_000, user=alice, client_id="app")
-    stage.plan().apply().raise_for_errors()
-    said = kadmin("config", "describe", f"user={alice}")
-    assert [line.split() for line in said.out.splitlines()[2:]] == [
-        [f"user={alice}", "client-id=app", "quota", "producer_byte_rate", "5", "MB/s"],
-        [f"user={alice}", "scram", SHA_512, "iterations=8192"],
-    ]
-    cluster, give = trainee
-    give(AclOperation.DESCRIBE_CONFIGS)
-    eventually(lambda: _may(cluster.quotas.describe), True)
-    half = [
-        row for row in rows(cluster.configs.of_users(alice), "kind", "error", "message") if row[0] in ("quota", "scram")
-    ]
-    assert half == [
-        ("quota", None, None),
-        ("scram", "CLUSTER_AUTHORIZATION_FAILED", "It needs DESCRIBE on the cluster."),
-    ]
