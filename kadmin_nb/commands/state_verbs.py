@@ -183,14 +183,13 @@ def export(
         raise UsageError(f"--out {out} is not a .yaml file")
     if schema:
         return Text(state.schema().rstrip())
-    chosen = options.keys_of(kinds)
-    snapshot = _snapshot_to_write(session, source, cluster_id, chosen)
-    text = state.export(snapshot, kinds=chosen)
-    if temporary := left_out(snapshot, chosen):
+    snapshot = _snapshot_to_write(session, source, cluster_id, options.keys_of(kinds))
+    text = state.export(snapshot)
+    if temporary := left_out(snapshot):
         session.warn(temporary)
     if out is not None:
         files.write(Path(out), f"{text}\n")
-    if (unread := unread_of(snapshot, chosen)) is None:
+    if (unread := unread_of(snapshot)) is None:
         return Text(text) if out is None else None
     error = unread.reworded(f"{unread}; the rest is written")
     error.outcomes = Text(text) if out is None else None
@@ -201,10 +200,13 @@ def _snapshot_to_write(
     session: Session, source: str | None, cluster_id: str | None, kinds: Sequence[str] | None
 ) -> Snapshot:
     """The snapshot to write: of the current cluster, or a history."""
+    from ..state import declaration
     from ..state.sides import kept, named
 
     if source is None:
-        return session.cluster.snapshot(kinds or ("quotas", "configs", "client-configs"))
+        return session.cluster.snapshot(declaration.kinds(kinds or declaration.KINDS))
+    if kinds:
+        raise UsageError("--kinds chooses what is read of a cluster", hint="A time of a history is written whole.")
     found = named(source)
     if found.what != "history":
         raise UsageError(f"{source} is not history:WHERE@TIME", hint="--cluster names another cluster.")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
 
-from ..errors import KadminError, UsageError, kind_of, printable
+from ..errors import KadminError, kind_of, printable
 from ..model.changes import Target
 from ..model.resources import THROTTLE_KEYS
 from ..secrets import SHOWN
@@ -14,64 +14,48 @@ from ..version import TOOL
 from . import declaration
 from .declaration import SECTIONS, kept_in_words, section_of, unread_among
 from .reader import FORMAT
-from .snapshot_kinds import TargetWords
 from .snapshots import Snapshot, error_of, refuse_other_than_snapshot
 
 Sections = Mapping[str, Mapping[str, Mapping[str, str]]]
 """Each by the words of whom or what, then by key."""
 
 
-def export(
-    snapshot: Snapshot,
-    *,
-    kinds: Collection[str] | str | None = None,
-) -> str:
+def export(snapshot: Snapshot) -> str:
     """A snapshot as a declarative file: all quotas, and the configs that an alter has set.
 
     Defaults, what a broker has from its own file, and `left_out` are not in it. A secret is `[secure]`, which changes
-    nothing. Where single resources could not be read the file is marked as incomplete, and prunes nothing.
-
-    Parameters
-    ----------
-    kinds
-        `quotas`, `configs`, or `topic`, `broker`, `client-metrics`, `group`, `client-configs`; default: all that was
-        read. A part that is `unread` in the snapshot is left out, and is not among the `kinds` of the file.
+    nothing. Its `kinds` are those that the snapshot has read: not a part that is `unread`. Where single resources could
+    not be read the file is marked as incomplete, and prunes nothing.
 
     Raises
     ------
     UsageError
-        An unknown kind, or one that was not read.
+        It is not a snapshot.
     """
     refuse_other_than_snapshot(snapshot)
-    chosen = _chosen(snapshot, [kinds] if isinstance(kinds, str) else kinds)
-    complete = unread_among(snapshot, chosen) is None
+    kinds = declaration.read_by(snapshot.scopes)
+    complete = unread_among(snapshot, kinds) is None
     taken_at = snapshot.taken_at.isoformat().replace("+00:00", "Z")
     head = {"cluster_id": snapshot.cluster_id, "taken_at": taken_at, "tool": TOOL}
-    temporary = _set_for_a_while(snapshot, chosen)
-    sections = _sections(snapshot, chosen, {(str(resource), key) for resource, key in temporary})
-    return _yaml(head, chosen, complete, sections, _left_out_in_words(temporary))
+    sections = _sections(snapshot, kinds)
+    return _yaml(head, kinds, complete, sections, left_out(snapshot))
 
 
-def left_out(snapshot: Snapshot, kinds: Collection[str] | None = None) -> str | None:
+def left_out(snapshot: Snapshot) -> str | None:
     """The throttles that `export` leaves out, as Kafka's tools set them for a while, in one line; None without any."""
-    return _left_out_in_words(_set_for_a_while(snapshot, _chosen(snapshot, kinds)))
-
-
-def _left_out_in_words(temporary: Mapping[Target, str]) -> str | None:
-    if not temporary:
+    if not (temporary := _set_for_a_while(snapshot)):
         return None
     return f"{len(temporary):,} left out, as Kafka's tools set them for a while ({kept_in_words(temporary)})"
 
 
-def _set_for_a_while(snapshot: Snapshot, chosen: Collection[str]) -> dict[Target, str]:
-    """The throttles of these kinds that are not wished for, with the reason."""
+def _set_for_a_while(snapshot: Snapshot) -> dict[Target, str]:
+    """The throttles that are not wished for, with the reason."""
     if snapshot.throttling == {}:
         return {}
     configs = SECTIONS[declaration.CONFIGS]
     texts = configs.own_texts(snapshot.frames[configs.name].to_arrow())
     throttles: list[Target] = [(configs.resources.parse(words), key) for words, key in texts if key in THROTTLE_KEYS]
-    wanted = [target for target in throttles if declaration.kind_of(target[0]) in chosen]
-    return {target: why for target in wanted if (why := snapshot.set_for_a_while(target)) is not None}
+    return {target: why for target in throttles if (why := snapshot.set_for_a_while(target)) is not None}
 
 
 def schema() -> str:
@@ -79,39 +63,24 @@ def schema() -> str:
     return files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
 
 
-def unread_of(snapshot: Snapshot, kinds: Collection[str] | None = None) -> KadminError | None:
-    """The error that names the parts of these kinds, or of all that a file has, and the first resource, that could not
-    be read, and so are not in the file; None without any.
+def unread_of(snapshot: Snapshot) -> KadminError | None:
+    """The error that names the parts, and the first resource, that could not be read, and so are not in the file; None
+    without any.
     """
-    scopes = declaration.scopes_of(declaration.KINDS if kinds is None else kinds)
+    scopes = declaration.scopes_of(declaration.KINDS)
     if parts := error_of([part for part in snapshot.unread if part.scope in scopes]):
         return parts
-    failed = unread_among(snapshot, _chosen(snapshot, kinds))
+    failed = unread_among(snapshot, declaration.KINDS)
     return kind_of(failed[0])(failed[1], code=failed[0]) if failed else None
 
 
-def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...]:
-    """The kinds to write."""
-    read = declaration.read_by(snapshot.scopes)
-    if kinds is None:
-        return read
-    chosen = declaration.kinds(kinds)
-    unread = {part.scope for part in snapshot.unread}
-    missing = [kind for kind in chosen if kind in kinds and kind not in read and declaration.KINDS[kind] not in unread]
-    if missing:
-        raise UsageError(f"{missing[0]} was not read", hint=f"The snapshot has {', '.join(read) or 'nothing'}.")
-    return tuple(kind for kind in chosen if kind in read)
-
-
-def _sections(snapshot: Snapshot, chosen: Collection[str], left_out: Collection[TargetWords]) -> Sections:
+def _sections(snapshot: Snapshot, kinds: Collection[str]) -> Sections:
+    temporary = {(str(resource), key) for resource, key in _set_for_a_while(snapshot)}
     sections: dict[str, dict[str, dict[str, str]]] = {}
-    for section, kind in SECTIONS.items():
-        if section not in map(section_of, chosen):
-            continue
-        entries = sections[section] = {}
+    for section in dict.fromkeys(map(section_of, kinds)):
+        kind, entries = SECTIONS[section], sections.setdefault(section, {})
         for (words, key), text in sorted(kind.own_texts(snapshot.frames[kind.name].to_arrow()).items()):
-            is_chosen = section in chosen or declaration.kind_of(kind.resources.parse(words)) in chosen
-            if is_chosen and (words, key) not in left_out:
+            if (words, key) not in temporary:
                 entries.setdefault(words, {})[key] = SHOWN if text is None else text
     return sections
 

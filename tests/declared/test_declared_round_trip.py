@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import kadmin_nb as kn
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.state.writer import unread_of
 from tests.declared.snapshots import held
 from tests.hostile_names import HOSTILE
 
@@ -169,38 +170,15 @@ def test_defaults_and_what_a_broker_has_from_its_file_are_not_exported():
     assert (str(entry.resource), entry.key, entry.value) == ("broker=1", "background.threads", "11")
 
 
-@pytest.mark.parametrize(
-    ("kinds", "written"),
-    [
-        (["quotas"], {"user=alice"}),
-        (["configs"], {"topic=orders", "broker=1"}),
-        (["topic", "quotas"], {"topic=orders", "user=alice"}),
-        (["group"], set()),
-    ],
-)
-def test_only_some_kinds(kinds, written):
+def test_only_what_was_read_is_pruned():
     """I wanted the quotas, and pruned the topics of everybody."""
     cluster = held(
         {"user=alice": {"producer_byte_rate": 1}},
         {"topic=orders": {"retention.ms": "1"}, "broker=1": {"background.threads": "11"}},
     )
-    declared = kn.state.read(kn.state.export(cluster, kinds=kinds))
-    assert {str(entry.resource) for entry in declared.entries} == written
+    declared = kn.state.read(kn.state.export(held({"user=alice": {"producer_byte_rate": 1}}, scopes=["QUOTAS"])))
+    assert (declared.kinds, {str(entry.resource) for entry in declared.entries}) == (("quotas",), {"user=alice"})
     assert list(declared.difference(cluster, prune=True)) == []
-
-
-@pytest.mark.parametrize(
-    ("kinds", "told"),
-    [
-        (["topics"], "unknown kind topics"),
-        (["group"], "group was not read"),
-        (["broker-logger"], "broker-logger was not read"),
-    ],
-)
-def test_a_kind_that_is_none_or_was_not_read(kinds, told):
-    """`--kinds topics` wrote an empty file."""
-    with pytest.raises(kn.UsageError, match=told):
-        kn.state.export(held(scopes=["QUOTAS", "TOPIC"]), kinds=kinds)
 
 
 def test_a_cluster_is_no_snapshot():
@@ -208,16 +186,14 @@ def test_a_cluster_is_no_snapshot():
     for refused in (kn.state.export, kn.state.read("kadmin: 1\n").difference):
         with pytest.raises(kn.UsageError, match="a str is not a snapshot"):
             refused("prod")
-    assert "kinds: [quotas]" in kn.state.export(held(), kinds="quotas")
 
 
 def test_what_could_not_be_read_is_not_left_out_silently():
     """A topic that we may not see was missing in the file, and pruned."""
     failed = ({"resource_type": "TOPIC", "resource_name": "secret", "error": "TOPIC_AUTHORIZATION_FAILED"},)
     half = held({"user=alice": {"producer_byte_rate": 1}}, more=failed)
-    assert kn.state.read(kn.state.export(half, kinds=["quotas"])).complete
     declared = kn.state.read(kn.state.export(half))
-    assert "topic=secret cannot be read" in str(kn.state.unread_of(half))
+    assert "topic=secret cannot be read" in str(unread_of(half))
     assert not declared.complete
     assert list(declared.difference(held())) != []
     with pytest.raises(kn.PlanRefused, match="is not complete, so nothing is pruned"):

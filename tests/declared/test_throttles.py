@@ -7,6 +7,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.state.snapshots import Snapshot
+from kadmin_nb.state.writer import left_out
 from tests.declared.snapshots import held
 
 REPLICAS, RATE = "leader.replication.throttled.replicas", "leader.replication.throttled.rate"
@@ -32,7 +33,6 @@ def test_a_throttle_of_copies_under_way_is_not_wished_for(throttling, reason):
     yaml = kn.state.export(snapshot)
     assert f"# 2 left out, as Kafka's tools set them for a while ({kept})" in yaml.splitlines()
     assert [word for word in ("throttled", "1000") if word in yaml.partition("kadmin: 1")[2]] == ["1000"]
-    assert kn.state.left_out(snapshot, ["quotas"]) is None
     assert pruned(snapshot) == []
     assert f"2 left as is ({kept})" in str(FILE.difference(snapshot, prune=True))
 
@@ -41,5 +41,5 @@ def test_without_copies_they_are_configs_like_all_others():
     """A throttle that was forgotten was in no file, and no file could remove it."""
     snapshot = held(None, CONFIGS, throttling={})
     assert f"{REPLICAS}: " in kn.state.export(snapshot)
-    assert kn.state.left_out(snapshot) is None
+    assert left_out(snapshot) is None
     assert pruned(snapshot) == [RATE, REPLICAS]
