@@ -45,7 +45,8 @@ def run(
     """
     import click
 
-    from .click_glue import HelpAsked, Text, as_ours
+    from ..frames.blocks import Text
+    from .click_glue import HelpAsked, as_ours
     from .root import root
 
     try:
@@ -54,7 +55,7 @@ def run(
             value, error = _ended(chosen, context)
             return Result(value, error, **{k: v for k, v in context.meta.items() if k in Result.__annotations__})
     except HelpAsked as asked:
-        return Result(Text(asked))
+        return Result(Text(str(asked)))
     except click.exceptions.NoArgsIsHelpError as nothing:
         return Result(Text(nothing.message))
     except click.exceptions.Exit:

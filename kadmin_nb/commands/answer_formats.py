@@ -6,15 +6,11 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from ..errors import KadminError, PartlyFailed, UsageError, printable
-from ..frames.blocks import ASCII, ROWS, WHOLE, window
+from ..errors import KadminError, PartlyFailed, UsageError
+from ..frames.blocks import ASCII, ROWS, WHOLE, Text, window
 from ..plans.execution.progress import Advance
-from .click_glue import Text
-
-if TYPE_CHECKING:
-    from ..plans.formats import PlanText
 
 
 def formed(value: Any, form: str) -> Any:
@@ -66,14 +62,6 @@ def lost(value: Any, error: KadminError) -> KadminError:
 def as_json(value: Any) -> Text:
     """The rows as JSON, in ASCII."""
     return Text("\n".join(json_lines(value)))
-
-
-def as_lines(texts: Iterable[str]) -> PlanText:
-    """Lines with names that clients chose: exact in a file or a pipe, and on a screen each one line, escaped."""
-    from ..plans.formats import PlanText
-
-    texts = [*texts]
-    return PlanText("\n".join(texts), "\n".join(map(printable, texts)))
 
 
 def json_lines(value: Any) -> Iterator[str]:

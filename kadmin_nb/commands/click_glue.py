@@ -66,15 +66,6 @@ def _paths(ctx: click.Context, command: click.Command, path: str = "") -> Iterat
             yield from _paths(ctx, verb, f"{path} {name}")
 
 
-class Text(str):
-    """A text that shows itself as it is, wherever it is shown."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
 class HelpAsked(Exception):
     """Somebody asked for help; the text is the answer."""
 

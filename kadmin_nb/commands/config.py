@@ -10,13 +10,14 @@ import click
 
 from ..advice import FINDINGS
 from ..errors import UsageError
+from ..frames.blocks import Text
 from ..model.changes import Edit
 from ..model.client_configs import CLIENT_KEYS
 from ..model.grammar import format_word
 from ..model.resources import WORDS
 from ..plans import change_words
 from . import completions, options
-from .click_glue import Text, Verb, Verbs, words
+from .click_glue import Verb, Verbs, words
 from .kafka_tool import kafka_connection
 from .options import again, changing, every, planning, read_selectors
 from .session import PlanOptions, Session
@@ -26,17 +27,7 @@ _CLIENT_WORDS = ("user", "client-id")
 _OF_USERS = tuple(f"{word}{sign}" for word in _CLIENT_WORDS for sign in ("=", "~="))
 
 
-class _DescribingVerbs(Verbs):
-    """A group that describes users who are named without a verb: `%kconfig user=alice client-id=app`."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        names_users = args[0].startswith(_OF_USERS)
-        return super().resolve_command(ctx, ["describe", *args] if names_users else args)
-
-
-@click.group(cls=_DescribingVerbs)
+@click.group(cls=Verbs)
 def config() -> None:
     """Configs of topics, brokers, broker loggers, groups, client-metrics and clients, with their sources.
 

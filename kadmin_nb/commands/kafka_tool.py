@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import Interrupted, Invalid, KadminError, UsageError
+from ..errors import Interrupted, Invalid, KadminError, UsageError, printable
+from ..frames.blocks import Text
 from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
-from .answer_formats import as_lines
 from .click_glue import HelpAsked
 from .options import Command, allow_unknown, cluster, negated, pair, reason, taken, with_session
 from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
-    from ..plans.formats import PlanText
     from ..plans.plan import Plan
 
 
@@ -156,6 +155,10 @@ def refuse_absent(plan: Plan) -> None:
         raise Invalid(f"Invalid config(s): {keys}: not set on {absent[0].resource}", hint="Nothing was changed.")
 
 
-def lines(texts: Iterable[str]) -> PlanText | None:
-    """Lines to print, as they are for a program, escaped on a screen; None without lines."""
-    return as_lines(texts) or None
+def lines(texts: Iterable[str]) -> Text | None:
+    """Lines with names that clients chose: exact for a program, and on a screen each one line, escaped.
+
+    None without lines.
+    """
+    texts = [*texts]
+    return Text("\n".join(texts), "\n".join(map(printable, texts))) if texts else None

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import Unsupported, UsageError
+from ..frames.blocks import Text
 from . import completions, options
-from .click_glue import Text, Verb
+from .click_glue import Verb
 from .options import Length
 from .session import Session
 from .usage import UsageSource, source

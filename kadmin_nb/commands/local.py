@@ -13,12 +13,12 @@ import click
 
 import kadmin_nb as kn
 
-from ..frames.blocks import BOLD, inked
+from ..frames.blocks import BOLD, Text, inked
 from ..local.demo import BEGINNING, CLIENTS, lasting_demo
 from ..model.changes import VERIFIED
 from . import run
 from .answer_formats import can_colour, fitted_lines
-from .click_glue import Text, Verbs
+from .click_glue import Verbs
 from .session import Session, choose_local, forget_local
 
 _name_option = click.option("--name", help="The name of the local Kafka; default: the only one, or default.")

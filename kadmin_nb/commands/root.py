@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from .click_glue import LazyVerbs, Text
+from ..frames.blocks import Text
+from .click_glue import LazyVerbs
 from .session import Session
 
 SECTIONS = {

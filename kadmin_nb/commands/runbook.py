@@ -11,9 +11,10 @@ import click
 
 from .. import files
 from ..errors import Invalid, KadminError, UsageError
+from ..frames.blocks import Text
 from ..state.reader import Node, compose
 from . import completions, options
-from .click_glue import Text, Verbs, Words
+from .click_glue import Verbs, Words
 
 _LARGEST_FILE = 1 << 22
 """Bytes of a file of parameters."""

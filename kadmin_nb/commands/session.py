@@ -148,8 +148,8 @@ class Session:
 
     def chosen(self, target: Any, properties: Mapping[str, str]) -> object:
         """`use` in a terminal: the lines that follow work with this cluster, in every shell."""
+        from ..frames.blocks import Text
         from ..profiles import lasting
-        from .click_glue import Text
 
         if properties:
             raise UsageError("--property is for this command only", hint="Write it into a profile.")

@@ -11,10 +11,11 @@ import click
 
 from .. import files
 from ..errors import NotFound, UsageError
+from ..frames.blocks import Text
 from ..model.figures import utc
 from ..model.resources import WORDS
 from . import completions, options
-from .click_glue import FILE, CommaSeparated, Objects, Text, Verb, Verbs
+from .click_glue import FILE, CommaSeparated, Objects, Verb, Verbs
 from .options import again, changing
 from .session import PlanOptions, Session, at_work
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from ..hints import Syntax, terminal
 
@@ -15,6 +15,24 @@ if TYPE_CHECKING:
 
 ROWS = 60
 """Rows of a table that a notebook or a window shows."""
+
+
+class Text(str):
+    """A text that shows itself plainly.
+
+    `str()` and files have it as it is. Where names hold characters that a terminal would obey, what is shown
+    differs from it: `shown`.
+    """
+
+    shown: str
+
+    def __new__(cls, text: str, shown: str | None = None) -> Self:
+        text_shown = super().__new__(cls, text)
+        text_shown.shown = text if shown is None else shown
+        return text_shown
+
+    def __repr__(self) -> str:
+        return self.shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,32 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Self
 
 from ..frames.answer import Tabular
-from ..frames.blocks import WHOLE
+from ..frames.blocks import WHOLE, Text
 from ..frames.meanings import in_unit, word
 from ..model.changes import Change
 from ..secrets import is_secret_name
 from .kinds import kind_of
-
-
-class PlanText(str):
-    """A text that shows itself plainly.
-
-    `str()` and files have it as it is. Where names hold characters that a terminal would obey, what is shown
-    differs from it: `shown`.
-    """
-
-    shown: str
-
-    def __new__(cls, text: str, shown: str | None = None) -> Self:
-        text_shown = super().__new__(cls, text)
-        text_shown.shown = text if shown is None else shown
-        return text_shown
-
-    def __repr__(self) -> str:
-        return self.shown
 
 
 def is_secret(change: Change) -> bool:
@@ -51,11 +32,11 @@ def in_words(changes: Sequence[Change]) -> str:
 class PrintFormats(Tabular):
     """The printable form of a stage and a plan."""
 
-    def to_markdown(self) -> PlanText:
+    def to_markdown(self) -> Text:
         """What it shows, as a block for a pull request that colours what is added and removed.
 
         In a fence longer than any within it, no name can end it, make a link, or be HTML.
         """
         text = self.as_text(WHOLE).rstrip("\n")
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-        return PlanText(f"{fence}diff\n{text}\n{fence}\n")
+        return Text(f"{fence}diff\n{text}\n{fence}\n")
