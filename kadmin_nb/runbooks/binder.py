@@ -16,6 +16,7 @@ import tokenize
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from itertools import chain, takewhile
+from types import GenericAlias
 from typing import Any
 
 from .. import documents, paths
@@ -24,13 +25,7 @@ from ..hints import did_you_mean
 from ..secrets import holds_secret, is_secret_name
 
 _SCALARS: dict[str, Any] = {"bool": bool, "int": int, "float": float, "str": str}
-_TYPES = {
-    **_SCALARS,
-    "list[bool]": list[bool],
-    "list[int]": list[int],
-    "list[float]": list[float],
-    "list[str]": list[str],
-}
+_TYPES = {**_SCALARS, **{f"list[{name}]": GenericAlias(list, kind) for name, kind in _SCALARS.items()}}
 _OR_NONE = " | None"
 _WIDEST = 200
 
@@ -48,12 +43,8 @@ def refuse_secret_name(name: str) -> None:
 
 def refuse_secret_value(name: str, value: object) -> None:
     """Refuse a value that looks like a secret. The message does not repeat it."""
-    if isinstance(value, list | tuple | set):
-        for item in value:
-            refuse_secret_value(name, item)
-    elif isinstance(value, dict):
-        refuse_secret_value(name, [*value, *value.values()])
-    elif isinstance(value, str) and holds_secret(value):
+    items = value if isinstance(value, list | tuple) else [value]
+    if any(holds_secret(str(item)) for item in items):
         raise UsageError(f"the value of {name} looks like a secret", hint=_SECRET_HINT)
 
 

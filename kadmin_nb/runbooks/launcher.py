@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import documents, files
-from ..errors import Invalid, KadminError, PartlyFailed, Unsupported, UsageError
+from .. import files
+from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Listing, Page
@@ -35,7 +34,9 @@ from .run_record import (
     RunError,
     RunRecord,
     counted_states,
+    record_in,
     sent_in_part,
+    to_json,
 )
 
 if TYPE_CHECKING:
@@ -224,7 +225,6 @@ def _ended(path: Path, otherwise: RunRecord, error: RunError | None = None) -> R
 # --- on each cluster of a group: one document per cluster, the canary first, none after one that fails ---
 
 FLEET = "fleet.json"
-LARGEST = 1 << 24
 NOT_STARTED = "not started"
 _CLUSTER = "cluster"
 
@@ -241,20 +241,8 @@ class Fleet:
 
     @classmethod
     def read(cls, folder: Path) -> Fleet | None:
-        """The record in this folder; None without one.
-
-        Raises
-        ------
-        Invalid
-            It is something else.
-        """
-        place = folder / FLEET
-        if not place.exists():
-            return None
-        try:
-            return documents.as_type(documents.from_json(files.read_text(place, "a fleet's record", LARGEST)), cls)
-        except ValueError as error:
-            raise Invalid(f"{place} is not the record of a run on many clusters: {error}") from None
+        """The record in this folder; None without one."""
+        return record_in(folder / FLEET, cls, "the record of a run on many clusters")
 
     def record_of(self, cluster: str, folder: Path) -> RunRecord | None:
         """The record of the run on this cluster; None where it was not started."""
@@ -358,31 +346,19 @@ def _own_parameters(each: str | Path, runbook: Runbook) -> dict[str, dict[str, A
     earlier = Fleet.read(Path(each)) if Path(each).is_dir() else None
     if earlier is None:
         members = group(str(each))
-        _refuse_same_brokers(members)
+        brokers = {member: settings_for(member).bootstrap for member in members}
+        for one, other in combinations(members, 2):
+            if brokers[one] == brokers[other]:
+                raise UsageError(f"{one} and {other} have the same brokers: {brokers[one]}")
         return {member: {} for member in members}
     if "plan_id" not in {parameter.name for parameter in runbook.parameters}:
         raise UsageError(f"{runbook.name} takes no plan_id", hint="A folder of a run is for rollback_plan.")
-    changed = dict(_changed(earlier, Path(each)))
+    records = {cluster: earlier.record_of(cluster, Path(each)) for cluster in reversed(earlier.documents)}
+    plans = {cluster: record.plan_id for cluster, record in records.items() if record and record.changed is not False}
+    changed = {cluster: {"plan_id": plan_id} for cluster, plan_id in plans.items() if plan_id}
     if not changed:
         raise UsageError(f"nothing was changed by the run in {each}")
-    return {cluster: {"plan_id": plan_id} for cluster, plan_id in reversed(changed.items())}
-
-
-def _changed(fleet: Fleet, folder: Path) -> Iterator[tuple[str, str]]:
-    """The clusters that may have been changed, and the plan that did it."""
-    for cluster in fleet.documents:
-        record = fleet.record_of(cluster, folder)
-        if record is not None and record.plan_id and record.changed is not False:
-            yield cluster, record.plan_id
-
-
-def _refuse_same_brokers(members: tuple[str, ...]) -> None:
-    seen: dict[str, str] = {}
-    for member in members:
-        brokers = settings_for(member).bootstrap
-        if brokers in seen:
-            raise UsageError(f"{seen[brokers]} and {member} have the same brokers: {brokers}")
-        seen[brokers] = member
+    return changed
 
 
 def _in_order(clusters: list[str], canary: str | None) -> list[str]:
@@ -393,12 +369,10 @@ def _in_order(clusters: list[str], canary: str | None) -> list[str]:
 
 def _begun(folder: Path, fleet: Fleet) -> Fleet:
     """The record, written; where the folder has one, it must say the same."""
-    text = json.dumps(dataclasses.asdict(fleet), indent=1, default=str)
-    written = json.loads(text)
     found = Fleet.read(folder)
     if found is None:
         files.make_folder(folder)
-        files.write(folder / FLEET, text + "\n")
-    elif dataclasses.asdict(found) != written or [*found.documents] != [*fleet.documents]:
+        files.write(folder / FLEET, to_json(fleet) + "\n")
+    elif to_json(found) != to_json(fleet):
         raise UsageError(f"{folder} has another run", hint="Name another folder, or run what was run there.")
     return fleet

@@ -27,6 +27,7 @@ from .run_record import (
     RunError,
     RunRecord,
     sent_in_part,
+    to_json,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ class Record:
                 self.verdicts.raise_for_looks()
             self._has_ended = True
         binder.hand_back_to_databricks(
-            self._namespace, self.written().to_json(), self.cluster.id if self.cluster else None
+            self._namespace, to_json(self.written()), self.cluster.id if self.cluster else None
         )
 
     def __enter__(self) -> Self:

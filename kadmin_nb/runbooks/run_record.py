@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from .. import documents, errors, files
 from ..errors import Invalid, KadminError, PartlyFailed, printable
@@ -27,6 +26,7 @@ NOTHING, APPLIED, FAILED = "nothing to do", "applied", "failed"
 FINISHED = "finished"
 """The launcher's record of a notebook that keeps none itself."""
 
+Kept = TypeVar("Kept")
 _CHANGE = ("row", "op", "resource", "key", "old", "after")
 
 
@@ -81,19 +81,8 @@ class RunRecord:
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """The record in this file; None without a file.
-
-        Raises
-        ------
-        Invalid
-            It is something else; the message has the field.
-        """
-        if not path.exists():
-            return None
-        try:
-            return documents.as_type(documents.from_json(files.read(path, "a record", LARGEST).decode()), cls)
-        except ValueError as error:
-            raise Invalid(printable(f"{path} is not the record of a run: {error}")) from None
+        """The record in this file; None without one."""
+        return record_in(path, cls, "the record of a run")
 
     def write(self, path: Path) -> None:
         """Put it in its place, whole.
@@ -103,12 +92,7 @@ class RunRecord:
         NotFound, Invalid
             It cannot be written there.
         """
-        files.write(path, self.to_json() + "\n")
-
-    def to_json(self) -> str:
-        """It as JSON."""
-        fields = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
-        return json.dumps(fields, allow_nan=False, indent=1, default=_plain)
+        files.write(path, to_json(self) + "\n")
 
     def rows(self) -> Answer:
         """The outcome of each row; before anything was applied, the rows that were planned."""
@@ -122,8 +106,29 @@ def counted_states(outcomes: Iterable[dict[str, Any]]) -> str:
     return ", ".join(f"{count} {state}" for state, count in Counter(row["state"] for row in outcomes).items())
 
 
+def record_in(path: Path, kind: type[Kept], called: str) -> Kept | None:
+    """The record of this kind in a file; None without a file.
+
+    Raises
+    ------
+    Invalid
+        It is something else; the message has the field.
+    """
+    if not path.exists():
+        return None
+    try:
+        return documents.as_type(documents.from_json(files.read(path, called, LARGEST).decode()), kind)
+    except ValueError as error:
+        raise Invalid(printable(f"{path} is not {called}: {error}")) from None
+
+
+def to_json(record: object) -> str:
+    """A record as JSON."""
+    return json.dumps(vars(record), allow_nan=False, indent=1, default=_plain)
+
+
 def _plain(value: Any) -> object:
-    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else str(value)  # type: ignore[arg-type]
+    return vars(value) if isinstance(value, RunError) else str(value)
 
 
 def sent_in_part(error: KadminError, plan_id: str) -> PartlyFailed:

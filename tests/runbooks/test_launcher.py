@@ -16,7 +16,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
-from kadmin_nb.runbooks.run_record import RunRecord
+from kadmin_nb.runbooks.run_record import RunRecord, to_json
 
 pytest.importorskip("papermill")
 
@@ -76,7 +76,7 @@ def test_a_run_leaves_document_page_and_record(
     )
     assert "Parameters(user='007', apply=False, n=[1, 2]) <class 'list'>" in outputs(run.document)
     assert left(run.document.parent) == {"out.ipynb", "out.json"}
-    assert json.loads(run.record.read_text()) == json.loads(run.result.to_json())
+    assert json.loads(run.record.read_text()) == json.loads(to_json(run.result))
     assert (run.result.state, run.result.parameters["user"]) == ("finished", "007")
     assert repr(run).startswith("mine: finished\n")
     assert capfd.readouterr() == ("", "")
