@@ -152,6 +152,8 @@ def _placed(number: int, row: FrameRow, kind: ChangeKind) -> Edit:
 MOST = 100
 """Matches of one line that nobody has to confirm."""
 
+_INTERNAL = "topic=__"
+
 
 class Existing(Protocol):
     """What is on a cluster, for the patterns of a line."""
@@ -219,19 +221,12 @@ class Matches:
     def _confirm(self, asked: str, found: Sequence[Sequence[str]], patterns: Sequence[Word]) -> None:
         if not found:
             raise NotFound(f"nothing matches {asked}", hint="A pattern is a shell's: * stands for any text.")
-        if self.every:
-            return
-        names = [" ".join(words) for words in found]
-        internal = next((name for name in names if name.startswith("topic=__")), None)
-        if len(found) > MOST:
-            what = f"{asked} matches {len(found):,}, the first are {', '.join(names[:3])}"
-        elif any(part is ANY for word in patterns for part in choices(word.value)):
-            what = f"{asked} means all {len(found):,}"
-        elif internal is not None:
-            what = f"{asked} matches {internal}, an internal topic"
-        else:
-            return
-        raise UsageError(what, hint=Hint(sentence("If all of them are meant: {}.", Option("every"))))
+        names = sorted((" ".join(words) for words in found), key=lambda name: not name.startswith(_INTERNAL))
+        is_any = any(part is ANY for word in patterns for part in choices(word.value))
+        if not self.every and (len(found) > MOST or is_any or names[0].startswith(_INTERNAL)):
+            first = ", ".join([*names[:3], *["…"] * (len(names) > 3)])
+            hint = Hint(sentence("If all of them are meant: {}.", Option("every")))
+            raise UsageError(f"{asked} matches {len(found):,}: {first}", hint=hint)
 
 
 def _is_pattern(part: Choice) -> bool:

@@ -9,23 +9,14 @@ from ..frames.answer import Tabular
 from ..frames.blocks import WHOLE, Text
 from ..frames.meanings import in_unit, word
 from ..model.changes import Change
-from ..secrets import is_secret_name
-from .kinds import kind_of
-
-
-def is_secret(change: Change) -> bool:
-    """True if the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
-    if change.wanted is None or not kind_of(change).may_be_secret(change.resource):
-        return False
-    return change.is_secret or not change.old_known or is_secret_name(change.key)
 
 
 def in_words(changes: Sequence[Change]) -> str:
-    """The first change in words, and how many more: a secret is not among them."""
+    """The first change in words, and how many more: of a secret the reference."""
     if not changes:
         return "nothing"
     first, more = changes[0], f", and {len(changes) - 1:,} more" if len(changes) > 1 else ""
-    value = "[secure]" if is_secret(first) else in_unit(first.key, first.wanted)
+    value = in_unit(first.key, first.wanted)
     return f"{word(first.op)} {first.key} of {first.resource}{f': {value}' if value else ''}{more}"
 
 

@@ -70,7 +70,6 @@ class Outcomes(Answer):
         left: Left | None = None,
     ) -> None:
         self._source, self._rows, self._left = table, rows, left
-        self._states = None if rows is None else {outcome.state for outcome in rows}
         self._syntax: Syntax = python
 
     def _at(self, syntax: Syntax) -> Outcomes:
@@ -85,13 +84,13 @@ class Outcomes(Answer):
     @property
     def ok(self) -> bool:
         """True if no row failed, and a rollback has left nothing that it could undo."""
-        is_good = super().ok if self._states is None else self._states <= _GOOD
+        is_good = super().ok if self._rows is None else all(outcome.ok for outcome in self._rows)
         return is_good and not (self._left and self._left.rows)
 
     @property
     def in_force(self) -> set[Target]:
         """The targets of good rows."""
-        return {outcome.change.target for outcome in self._rows or () if outcome.state in _GOOD}
+        return {outcome.change.target for outcome in self._rows or () if outcome.ok}
 
     @classmethod
     def of(cls, plan_id: str, cluster_id: str, done: ApplyResult, journal: Journal | None = None) -> Outcomes:
@@ -237,6 +236,5 @@ class Outcomes(Answer):
         return [] if self._left is None else [printable(self._left.hint.at(syntax))]
 
 
-_GOOD = {UNCHANGED, VERIFIED}
-_GOOD_STATES = pa.array(sorted(_GOOD), pa.string())
+_GOOD_STATES = pa.array([UNCHANGED, VERIFIED], pa.string())
 _OWN = ("state", "error", "message", "brokers_agreeing", "brokers", "lag_ms")

@@ -42,22 +42,15 @@ if TYPE_CHECKING:
 Listener = Callable[[], None]
 
 
-class Listeners:
-    """Methods that are called one after the other, in the thread that tells them. They may be added from any thread."""
+Listeners = list[weakref.WeakMethod[Listener]]
+"""Methods to call; one whose object is gone is forgotten. They may be added from any thread."""
 
-    def __init__(self) -> None:
-        self._references: tuple[weakref.WeakMethod[Listener], ...] = ()
 
-    def add(self, listener: Listener) -> None:
-        """Call this method from now on; those whose objects are gone are forgotten."""
-        alive = (reference for reference in self._references if reference() is not None)
-        self._references = (*alive, weakref.WeakMethod(listener))
-
-    def tell(self) -> None:
-        """Call them all."""
-        for reference in self._references:
-            if (listener := reference()) is not None:
-                listener()
+def tell(listeners: Listeners) -> None:
+    """Call them one after the other, in this thread."""
+    for reference in [*listeners]:
+        if (listener := reference()) is not None:
+            listener()
 
 
 Planner = Callable[[list[Edit], str | None, Collection[str]], "Plan"]
@@ -74,7 +67,8 @@ class StagedEdits:
     def __init__(self) -> None:
         self._edits: dict[Target, Edit] = {}
         self._lock = threading.RLock()
-        self._listeners, self._apply_listeners = Listeners(), Listeners()
+        self._listeners: Listeners = []
+        self._apply_listeners: Listeners = []
         self.version = 0
         self.shown: Plan | None = None
         self.reason: str | None = None
@@ -128,17 +122,15 @@ class StagedEdits:
 
     def watch(self, listener: Listener) -> None:
         """Call a method after each change, in the thread that made it, for as long as its object is alive."""
-        with self._lock:
-            self._listeners.add(listener)
+        self._listeners.append(weakref.WeakMethod(listener, self._listeners.remove))
 
     def watch_applied(self, listener: Listener) -> None:
         """Call a method after each apply of a plan of it, in that thread: the cluster is not as it was."""
-        with self._lock:
-            self._apply_listeners.add(listener)
+        self._apply_listeners.append(weakref.WeakMethod(listener, self._apply_listeners.remove))
 
     def tell_applied(self) -> None:
         """A plan of it was applied, as far as it came."""
-        self._apply_listeners.tell()
+        tell(self._apply_listeners)
 
     def discard(self, rows: Iterable[int] | None = None) -> None:
         """Forget the rows of these numbers (from 1), or all."""
@@ -169,7 +161,7 @@ class StagedEdits:
         self.version += 1
         if not self._edits:
             self.shown, self.reason, self.allowed = None, None, frozenset()
-        self._listeners.tell()
+        tell(self._listeners)
 
 
 class Stage(PrintFormats):

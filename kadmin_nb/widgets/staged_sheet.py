@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from ..plans.advice import dangers
 from ..plans.kinds import kind_of
 from ..plans.kinds.change_kind import ChangeKind
 from ..plans.observed_state import ObservedState
-from ..plans.stage import Listener, Listeners, Stage, edits_of
+from ..plans.stage import Listener, Listeners, Stage, edits_of, tell
 from .sheet import (
     DANGER,
     REFUSED,
@@ -174,7 +175,7 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
         self._is_putting = False
         self._done: list[Action] = []
         self._undone: list[Action] = []
-        self._listeners = Listeners()
+        self._listeners: Listeners = []
         self._take(table)
         self._stage.watch(self._stage_changed)
 
@@ -367,7 +368,7 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
 
     def watch(self, listener: Listener) -> None:
         """Call a method after each change of what the sheet shows, while its object is alive."""
-        self._listeners.add(listener)
+        self._listeners.append(weakref.WeakMethod(listener, self._listeners.remove))
 
     # -- states
 
@@ -441,7 +442,7 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
 
     def _changed(self) -> None:
         """Tell those who watch; never under our lock, as they have locks of their own."""
-        self._listeners.tell()
+        tell(self._listeners)
 
 
 AnySheet = StagedSheet[Any, Any]

@@ -66,10 +66,13 @@ def test_each_match_is_a_row_of_its_own(line, resources, note):
 
 MANY = [f"t{number:03}" for number in range(101)]
 UNCONFIRMED = {
-    "many": ("set a=1 topic~=t*", MANY, 101, "topic~=t* matches 101, the first are topic=t000, topic=t001, topic=t002"),
-    "internal": ("set a=1 topic~=*off*", TOPICS, 1, "topic~=*off* matches topic=__consumer_offsets, an internal topic"),
-    "any user": ("remove producer_byte_rate user=<any>", TOPICS, 3, "user=<any> means all 3"),
-    "any topic": ("set retention.ms=7d topic=<any>", ["orders"], 1, "topic=<any> means all 1"),
+    "many": ("set a=1 topic~=t*", MANY, 101, "topic~=t* matches 101: topic=t000, topic=t001, topic=t002, …"),
+    "internal": ("set a=1 topic~=*off*", TOPICS, 1, "topic~=*off* matches 1: topic=__consumer_offsets"),
+    "any user": (
+        "remove producer_byte_rate user=<any>", TOPICS, 3,
+        "user=<any> matches 3: user=<default>, user=alice, user=bob",
+    ),
+    "any topic": ("set retention.ms=7d topic=<any>", ["orders"], 1, "topic=<any> matches 1: topic=orders"),
 }  # fmt: skip
 
 

@@ -45,30 +45,16 @@ CODE, ACCESS, ENCRYPTION, QUOTA, THROTTLE = "code", "access", "encryption", "quo
 Weakens = Callable[[str | None, str | None], bool]
 """True if the way from what holds to what will hold is one to less; None is not a value at all."""
 
-UNLIMITED = Decimal(-1)
-"""Values that mean no end, and all replicas."""
-
 
 def lowered(old: str | None, new: str | None) -> bool:
-    """A smaller number; what is not a number is not trusted."""
+    """A smaller number, where -1 is without an end, and all replicas; what is not a number is not trusted."""
     was, will = _as_number(old), _as_number(new)
-    return (old != new) if was is None or will is None else will < was
-
-
-def cut(old: str | None, new: str | None) -> bool:
-    """A smaller number, where -1 is without an end."""
-    was, will = _as_number(old), _as_number(new)
-    if was is None or will is None:
-        return old != new
-    return _end(will) < _end(was)
-
-
-def _end(number: Decimal) -> Decimal:
-    return Decimal("Infinity") if number == UNLIMITED else number
+    return old != new if was is None or will is None else will < was
 
 
 def _as_number(text: str | None) -> Decimal | None:
-    return UNLIMITED if text == "all" else exact_number(text)
+    number = exact_number(text)
+    return Decimal("Infinity") if text == "all" or number == -1 else number
 
 
 def turned_on(old: str | None, new: str | None) -> bool:
@@ -128,13 +114,13 @@ RULES = (
                "writes are acknowledged with fewer replicas, and are lost with them"),
     DangerRule("unclean.leader.election.enable", DURABILITY, turned_on,
                "a replica that lacks acknowledged records may become the leader, and they are lost"),
-    DangerRule("acks *.required.acks", DURABILITY, cut, "writes are acknowledged before all replicas have them"),
+    DangerRule("acks *.required.acks", DURABILITY, lowered, "writes are acknowledged before all replicas have them"),
     DangerRule("*replication.factor", DURABILITY, lowered, "new topics are kept in fewer copies"),
     DangerRule("transaction.partition.verification.enable", DURABILITY, turned_off,
                "a late record may end up in a transaction that is over"),
     DangerRule("retention.ms retention.bytes log.retention.ms log.retention.minutes log.retention.hours "
                "log.retention.bytes offsets.retention.minutes",
-               RETENTION, cut, "records beyond it are deleted for good, within minutes"),
+               RETENTION, lowered, "records beyond it are deleted for good, within minutes"),
     DangerRule("delete.retention.ms log.cleaner.delete.retention.ms", RETENTION, lowered,
                "a consumer that is late does not learn that a key was deleted"),
     DangerRule("cleanup.policy log.cleanup.policy", RETENTION, gains("^delete$"),
