@@ -30,7 +30,7 @@ def typed(page: Any, cell: str, text: str) -> None:
 
 def quota_editor(page: Any) -> None:
     typed(page, "1 MB/s", "5")
-    page.get_by_role("button", name="Dangerous 1").wait_for()
+    page.get_by_role("button", name="Staged 1").wait_for()
 
 
 def plan_review(page: Any) -> None:

@@ -243,11 +243,6 @@ class ConfigTable:
         return pc.if_else(pc.equal(self.keys, ""), self.resources, names)
 
     @property
-    def is_chosen(self) -> np.ndarray:
-        """A flag for each row: all of them are shown."""
-        return np.ones(self.configs.num_rows, dtype=bool)
-
-    @property
     def rank(self) -> np.ndarray:
         """What is set stands above what is not."""
         return np.where(self.is_own, 0, 1)

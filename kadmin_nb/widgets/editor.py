@@ -260,7 +260,7 @@ class ConfigEditor(Editor[ConfigSheet]):
 # -- the editors of a cluster
 
 
-def edit_quotas(cluster: Any, stage: Stage | None = None, *, usage: object = None, **entity: object) -> QuotaEditor:
+def edit_quotas(cluster: Any, stage: Stage | None = None, *, usage: object = None) -> QuotaEditor:
     """A spreadsheet of the quotas of a cluster; edits are staged.
 
     Parameters
@@ -271,15 +271,11 @@ def edit_quotas(cluster: Any, stage: Stage | None = None, *, usage: object = Non
         The stage for the edits. Default: the cluster's, of this session.
     usage
         USAGE: cells of exact names show how much of the limit that applies was used.
-    entity
-        `user`, `client_id`, `ip` or `entity`, as of `quotas.describe`: only these entities.
     """
     peaks = {} if usage is None else peaks_of(cluster.quotas.utilisation(usage).to_arrow())
 
     def read() -> StoredQuotas:
-        quotas = cluster.quotas.describe().to_arrow()
-        shown = cluster.quotas.describe(**entity).to_arrow() if entity else quotas
-        return StoredQuotas(quotas, shown, len(cluster.brokers), peaks)
+        return StoredQuotas(cluster.quotas.describe().to_arrow(), len(cluster.brokers), peaks)
 
     return QuotaEditor(read, stage or cluster.stage, partial(cluster.quotas.why, usage=usage))
 

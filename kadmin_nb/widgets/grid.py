@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -81,21 +81,12 @@ class Focus(AtCell, frozen=True):
     """A cell has the focus."""
 
 
-class Cells(AtCell, frozen=True):
-    """A rectangle of cells: its first one, and its size."""
+class Block(AtCell, frozen=True):
+    """Tab-separated texts were pasted at the first of these cells."""
 
     rows: Size
     columns: Size
-
-
-class Block(Cells, frozen=True):
-    """Tab-separated texts were pasted at the first of these cells."""
-
     text: Text
-
-
-class Discard(Cells, frozen=True):
-    """What is staged in these cells is to be discarded."""
 
 
 class Why(Sent, frozen=True):
@@ -110,7 +101,7 @@ class Redo(Sent, frozen=True):
     """Do it again."""
 
 
-Message = Hello | Bye | Window | Focus | Why | Edit | Block | Discard | Undo | Redo
+Message = Hello | Bye | Window | Focus | Why | Edit | Block | Undo | Redo
 
 
 def read_message(content: object) -> Message:
@@ -145,22 +136,26 @@ def pasted(sheet: AnySheet, block: Block) -> list[CellText]:
     rows = rows_of(block.text)
     if len(rows) == len(rows[0]) == 1:
         rows = [rows[0] * block.columns] * block.rows
-    size, room = (len(rows), len(rows[0])), (block.rows, block.columns)
-    if room != (1, 1) and (size[0] > room[0] or size[1] > room[1]):
-        message = f"the copied block has {_size(size)}, the selection {_size(room)}; nothing was pasted"
+    size, chosen = (len(rows), len(rows[0])), (block.rows, block.columns)
+    if chosen != (1, 1) and (size[0] > chosen[0] or size[1] > chosen[1]):
+        message = f"the copied block has {_size(size)}, the selection {_size(chosen)}; nothing was pasted"
         raise UsageError(message, hint="Select one cell to paste all of it from there on.")
-    return _cells(sheet, block, rows)
-
-
-def selected(sheet: AnySheet, selection: Cells) -> list[CellText]:
-    """The cells of a selection, with empty texts.
-
-    Raises
-    ------
-    UsageError
-        It has too many cells, or is not there any more.
-    """
-    return _cells(sheet, selection, [[""] * selection.columns] * selection.rows)
+    if size[0] * size[1] > MOST_CELLS:
+        raise UsageError(f"{size[0] * size[1]:,} cells at once are too many", hint=f"The limit is {MOST_CELLS:,}.")
+    names = [known.name for known in sheet.columns]
+    if block.column not in names:
+        raise UsageError("the page names an unknown column; nothing was changed")
+    columns = names[names.index(block.column) :][: size[1]]
+    keys = sheet.keys(block.position, size[0])
+    if not keys or keys[0] != block.key:
+        raise UsageError("the rows have changed since; nothing was changed", hint="Select the cells again.")
+    if (room := (len(keys), len(columns))) != size:
+        raise UsageError(f"the block has {_size(size)}, and only {_size(room)} are left there")
+    return [
+        CellText(block.position + n, key, column, text)
+        for n, (key, texts) in enumerate(zip(keys, rows, strict=True))
+        for column, text in zip(columns, texts, strict=True)
+    ]
 
 
 def rows_of(text: str) -> list[list[str]]:
@@ -168,27 +163,6 @@ def rows_of(text: str) -> list[list[str]]:
     rows = [*csv.reader(io.StringIO(text, newline=""), dialect="excel-tab")] or [[""]]
     widest = max(map(len, rows)) or 1
     return [row + [""] * (widest - len(row)) for row in rows]
-
-
-def _cells(sheet: AnySheet, place: Cells, rows: Sequence[Sequence[str]]) -> list[CellText]:
-    """The cells from a place on that these texts go into."""
-    names = [known.name for known in sheet.columns]
-    if place.column not in names:
-        raise UsageError("the page names an unknown column; nothing was changed")
-    size = len(rows), len(rows[0])
-    if size[0] * size[1] > MOST_CELLS:
-        raise UsageError(f"{size[0] * size[1]:,} cells at once are too many", hint=f"The limit is {MOST_CELLS:,}.")
-    columns = names[names.index(place.column) :][: size[1]]
-    keys = sheet.keys(place.position, size[0])
-    if not keys or keys[0] != place.key:
-        raise UsageError("the rows have changed since; nothing was changed", hint="Select the cells again.")
-    if (room := (len(keys), len(columns))) != size:
-        raise UsageError(f"the block has {_size(size)}, and only {_size(room)} are left there")
-    return [
-        CellText(place.position + n, key, column, text)
-        for n, (key, texts) in enumerate(zip(keys, rows, strict=True))
-        for column, text in zip(columns, texts, strict=True)
-    ]
 
 
 def _size(size: tuple[int, int]) -> str:
@@ -359,8 +333,6 @@ class Grid(anywidget.AnyWidget):
                 self.focused(self._with_whole_key(message).key, message.column)
             case Why():
                 self.why()
-            case Discard():
-                self.notify(sheet.discard(selected(sheet, self._with_whole_key(message))))
             case Edit():
                 self.notify(sheet.edit([*map(self._with_whole_key, message.cells)]))
             case Block():

@@ -43,10 +43,9 @@ Peaks = Mapping[tuple[str, str | None, str | None], float]
 
 @dataclass(frozen=True)
 class StoredQuotas:
-    """All QUOTAS of a cluster, those of them that are to be shown, the number of its brokers, and what was used."""
+    """All QUOTAS of a cluster, the number of its brokers, and what was used."""
 
     quotas: pa.Table
-    shown: pa.Table
     brokers: int = 1
     peaks: Peaks = field(default_factory=dict)
 
@@ -81,14 +80,6 @@ class QuotaTable:
     def names(self) -> pa.ChunkedArray:
         """The name of each row."""
         return self.entities["entity"]
-
-    @property
-    def is_chosen(self) -> np.ndarray:
-        """A flag for each row that is to be shown; the others are there because they count for what applies."""
-        shown, quotas = self.stored.shown, self.stored.quotas
-        if shown.num_rows == quotas.num_rows:
-            return np.ones(self.entities.num_rows, dtype=bool)
-        return np.array(pc.is_in(self.names, pc.unique(shown["entity"])).to_numpy())
 
     @property
     def rank(self) -> np.ndarray:
@@ -306,7 +297,7 @@ class QuotaSheet(StagedSheet[Entity, QuotaCell]):
     def __init__(self, stored: StoredQuotas, stage: Stage) -> None:
         super().__init__(QuotaTable.of(stored, keys_of(stored.quotas)), stage)
         self._keys = tuple(self._table.values)
-        used = {*stored.shown["key"].unique().to_pylist(), *(key for _, key in self._staged())}
+        used = {*stored.quotas["key"].unique().to_pylist(), *(key for _, key in self._staged())}
         self.columns = tuple(_quota_columns(self._keys, used or {*self._keys}))
 
     @property
@@ -315,16 +306,14 @@ class QuotaSheet(StagedSheet[Entity, QuotaCell]):
         return self._table.stored
 
     def to_arrow(self) -> pa.Table:
-        return self.stored.shown
+        return self.stored.quotas
 
     def read_stored(self, stored: StoredQuotas) -> Result:
         """Take quotas that were read anew; what is staged or refused stays."""
         return self.read(QuotaTable.of(stored, self._keys))
 
     def _add_rows(self, targets: Sequence[QuotaTarget]) -> None:
-        before = self._table.entities.num_rows
         self._table, self._judged = self._table.with_rows(targets), None
-        self._is_chosen = np.append(self._is_chosen, np.zeros(self._table.entities.num_rows - before, dtype=bool))
 
     def add(self, entity: Entity) -> int:
         """A row for an entity, on top; the position of the one that it has already, where it does."""

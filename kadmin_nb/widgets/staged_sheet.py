@@ -44,8 +44,8 @@ from .sheet import (
 Whose = TypeVar("Whose", bound=Configurable)
 CellType = TypeVar("CellType", bound="Cell")
 
-CHOICES = ("staged", "refused", "dangerous")
-"""The rows that each of these sheets can show alone."""
+EDITED = "staged"
+"""The choice of rows with an edit, refused texts included."""
 
 DEEPEST = 200
 """Actions that can be taken back."""
@@ -119,10 +119,6 @@ class Table(Protocol):
         """The name of each row, an array of Arrow."""
 
     @property
-    def is_chosen(self) -> np.ndarray:
-        """A flag for each row that is to be shown."""
-
-    @property
     def is_own(self) -> np.ndarray:
         """A flag for each row of the choice of rows that only this sheet has."""
 
@@ -166,7 +162,7 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
     """What a filter takes, as examples."""
 
     own_choice: ClassVar[str]
-    """The rows that only this sheet can show alone, besides those that are staged, refused or dangerous."""
+    """The rows that only this sheet can show alone, besides those with an edit."""
 
     def __init__(self, table: Table, stage: Stage) -> None:
         self._lock = threading.RLock()
@@ -251,9 +247,8 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
     def counts(self) -> dict[str, int]:
         """The rows of each choice of rows, `all` of them first."""
         with self._lock:
-            kinds = {kind: len(self._names_of(targets)) for kind, targets in self._targets_by_choice().items()}
-            own = int((self._table.is_own & self._is_chosen).sum())
-            return {"all": int(self._is_chosen.sum()), **kinds, self.own_choice: own}
+            edited = len(self._rows_of(self._overlay()))
+            return {"all": len(self._table.names), EDITED: edited, self.own_choice: int(self._table.is_own.sum())}
 
     def read(self, table: Table) -> Result:
         """Take rows that were read anew; what is staged or refused stays."""
@@ -263,7 +258,7 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
         return Result(f"reloaded: {len(self):,} rows")
 
     def _take(self, table: Table) -> None:
-        self._table, self._is_chosen = table, table.is_chosen
+        self._table = table
         self._on_top: list[int] = []
         self._judged: tuple[int, dict[tuple[Whose, str], Judgement]] | None = None
         self._order = np.array([], dtype=np.int64)
@@ -274,17 +269,16 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
         """Show a row for each of these targets; those that were not there stand on top."""
         names = {self._table.name_of(target): target for target in targets}
         known = self._table.rows_of(names)
-        if new := [target for name, target in names.items() if name not in known]:
-            self._add_rows(new)
-        shown = [row for row in self._table.rows_of(names).values() if not self._is_chosen[row]]
-        self._is_chosen[shown] = True
-        self._on_top = [*shown, *self._on_top]
-        self._order = np.concatenate([np.array(shown, dtype=np.int64), self._order])
+        if new := {name: target for name, target in names.items() if name not in known}:
+            self._add_rows([*new.values()])
+            added = [*self._table.rows_of(new).values()]
+            self._on_top = [*added, *self._on_top]
+            self._order = np.concatenate([np.array(added, dtype=np.int64), self._order])
 
     def _arranged(self, arrangement: Arrangement) -> np.ndarray:
         """The numbers of the rows that it shows, in its order."""
         fits = fitting(self._table.names, arrangement.words)
-        rows = np.flatnonzero(fits & self._is_chosen & self._flags(arrangement.show))
+        rows = np.flatnonzero(fits & self._flags(arrangement.show))
         rank = self._table.rank
         rank[self._on_top] = np.arange(-len(self._on_top), 0)
         arranged: np.ndarray = rows[np.argsort(rank[rows], kind="stable")]
@@ -294,19 +288,16 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
         """A flag for each row that is of the chosen kind."""
         if show == self.own_choice:
             return self._table.is_own
-        flags = np.full(len(self._is_chosen), show not in CHOICES)
-        if show in CHOICES:
-            flags[[*self._table.rows_of(self._names_of(self._targets_by_choice()[show])).values()]] = True
+        flags = np.full(len(self._table.names), show != EDITED)
+        if show == EDITED:
+            flags[self._rows_of(self._overlay())] = True
         return flags
 
     def _names(self, rows: np.ndarray) -> list[str]:
         return list(self._table.names.take(pa.array(rows)).to_pylist())
 
-    def _names_of(self, targets: Iterable[tuple[Whose, str]]) -> set[str]:
-        return {*map(self._table.name_of, targets)}
-
-    def _targets_by_choice(self) -> dict[str, Collection[tuple[Whose, str]]]:
-        return dict(zip(CHOICES, (self._staged(), self._refused, self.dangers()), strict=True))
+    def _rows_of(self, targets: Iterable[tuple[Whose, str]]) -> list[int]:
+        return [*self._table.rows_of({*map(self._table.name_of, targets)}).values()]
 
     # -- edits
 
@@ -330,16 +321,14 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
         self._changed()
         return _result(states)
 
-    def discard(self, cells: Sequence[CellText] | None = None) -> Result:
-        """Take back what is staged or refused in these cells, or in all; `undo` brings it back."""
+    def discard(self) -> Result:
+        """Take back all that is staged or refused; `undo` brings it back."""
         with self._lock:
-            edited = {*self._overlay()}
-            targets = edited if cells is None else edited & {target for target, _ in self._known(cells)}
-            if targets:
+            if targets := self._overlay():
                 self._do(dict.fromkeys(targets))
         self._changed()
         if not targets:
-            return Result("nothing is staged there")
+            return Result("nothing is staged")
         back = "it" if len(targets) == 1 else "them"
         return Result(f"Discarded {counted_nouns(len(targets), 'edit', 'edits')}. Undo brings {back} back.")
 

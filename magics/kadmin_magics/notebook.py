@@ -20,13 +20,12 @@ from kadmin_nb.commands.click_glue import FRAME, Verb, Verbs, words
 from kadmin_nb.commands.config import RESOURCES, config, scram
 from kadmin_nb.commands.options import again, applying, changing, every, planning, read_selectors
 from kadmin_nb.commands.plan_verbs import load_plan, plan, which_plan
-from kadmin_nb.commands.quota import TO_READ, quota
+from kadmin_nb.commands.quota import quota
 from kadmin_nb.commands.root import root
 from kadmin_nb.commands.session import PlanOptions, Session, planned, save, usage_frame
 from kadmin_nb.errors import Interrupted, NotFound, PartlyFailed, UsageError
 from kadmin_nb.hints import braces_doubled, sentence, short_id
 from kadmin_nb.model.changes import Edit
-from kadmin_nb.model.entity import TYPES
 from kadmin_nb.model.grammar import quote
 from kadmin_nb.plans.apply_options import ApplyOptions
 
@@ -253,15 +252,13 @@ def discard(session: NotebookSession) -> Any:
 
 @click.command("edit", cls=Verb)
 @options.reading
-@words(completions.entities, TO_READ)
-@options.types(*TYPES)
 @click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: cells show how much of the limit was used.")
-def edit_quotas(session: NotebookSession, words: tuple[str, ...], usage: Any) -> Any:
+def edit_quotas(session: NotebookSession, usage: Any) -> Any:
     """Edit quotas in a spreadsheet; edits are staged (notebook)."""
     from kadmin_nb.widgets import edit_quotas as edit_quotas_of
 
     used = usage_frame(session, usage)
-    return edit_quotas_of(session.cluster, session.stage, usage=used, **read_selectors(words, TYPES))
+    return edit_quotas_of(session.cluster, session.stage, usage=used)
 
 
 @click.command("edit", cls=Verb)

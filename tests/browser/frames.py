@@ -41,7 +41,7 @@ def refuse(*edits):
 stage = Stage(refuse)
 
 def editor(table):
-    return QuotaEditor(lambda: StoredQuotas(table, table), stage, lambda user, client_id: Answer(table))
+    return QuotaEditor(lambda: StoredQuotas(table), stage, lambda user, client_id: Answer(table))
 """
 """Defines `quotas(names)`, `numbered(rows)`, `stage` and `editor(table)`."""
 

@@ -353,7 +353,7 @@ def test_a_cell_has_a_bar_of_use_and_the_figure_where_it_is_near(open_notebook: 
     """I raised the limits of those who shouted, and not of the one who was at 93 %."""
     used = {3: 0.5, 4: 0.86, 5: 0.93, 6: 1e6}
     peaks = {("producer_byte_rate", f"u{n:07}", ""): (1e6 + n * 1000) * share for n, share in used.items()}
-    table = f"numbered(50)\nread = lambda: StoredQuotas(table, table, 1, {peaks!r})"
+    table = f"numbered(50)\nread = lambda: StoredQuotas(table, 1, {peaks!r})"
     notebook = open_notebook([MANY, f"table = {table}", "QuotaEditor(read, stage, None)"])
     for number in range(3):
         notebook.run(number)

@@ -24,12 +24,13 @@ def test_a_quota_is_edited_planned_applied_and_verified(
     notebook = open_notebook(
         [
             f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}",
-            f"%kquota edit user={user}",
+            "%kquota edit",
         ]
     )
     notebook.run(0)
     notebook.run(1)
     page = notebook.page
+    page.get_by_placeholder("filter: ").fill(user)
     cell = page.get_by_role("gridcell", name="1 MB/s", exact=True)
     cell.dblclick()
     page.keyboard.press("Control+a")
@@ -53,10 +54,11 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "1MB/s", user=user)
     stage.plan().apply().raise_for_errors()
-    notebook = open_notebook([f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}", f"%kquota edit user={user}"])
+    notebook = open_notebook([f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}", "%kquota edit"])
     notebook.run(0)
     notebook.run(1)
     page = notebook.page
+    page.get_by_placeholder("filter: ").fill(user)
     page.get_by_role("gridcell", name="1 MB/s", exact=True).dblclick()
     page.keyboard.press("Control+a")
     page.keyboard.type("1,5MB")
@@ -67,7 +69,7 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     page.keyboard.type("5")
     page.keyboard.press("Enter")
     page.get_by_text("one request of 16 KiB would take").first.wait_for()
-    page.get_by_role("button", name="Dangerous 1").wait_for()
+    page.get_by_role("button", name="Staged 1").wait_for()
     page.get_by_label("add").fill(f"user={other} client-id=<default>")
     page.keyboard.press("Enter")
     added = page.get_by_role("row").filter(has_text=f"user={other} client-id=<default>")
@@ -77,7 +79,7 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     page.get_by_role("gridcell", name="3 MB/s was not set").wait_for()
     page.keyboard.press("ArrowUp")
     page.get_by_text(f"user={other} client-id=<default>, producer: 3 MB/s").wait_for()
-    page.get_by_role("button", name="Discard cells").click()
+    page.get_by_role("button", name="Undo", exact=True).click()
     page.get_by_role("gridcell", name="3 MB/s was not set").wait_for(state="detached")
     page.set_viewport_size({"width": 600, "height": 900})
     page.get_by_role("rowheader", name=f"user={user}").click()
@@ -98,10 +100,11 @@ def test_the_lines_stay_on_the_cell_that_was_typed_until_one_looks_elsewhere(
     for name in names:
         stage.set_quota("producer_byte_rate", "1MB/s", user=name)
     stage.plan().apply().raise_for_errors()
-    notebook = open_notebook([f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}", f"%kquota edit user~={stem}-*"])
+    notebook = open_notebook([f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}", "%kquota edit"])
     notebook.run(0)
     notebook.run(1)
     page = notebook.page
+    page.get_by_placeholder("filter: ").fill(stem)
     below = page.locator(".kg-line").first
     page.get_by_role("gridcell", name="1 MB/s", exact=True).first.click()
     page.keyboard.type("5")

@@ -211,7 +211,7 @@ def test_two_widgets_over_one_stage_stay_in_step_in_the_dark_and_narrow(
     code += f"\nfor name in {names!r}:\n    cluster.stage.set_quota({KEY!r}, 1000, user=name)"
     lab.set_theme("Dark")
     try:
-        notebook = open_notebook([code, "%kquota plan --review", f"%kquota edit user={user}"])
+        notebook = open_notebook([code, "%kquota plan --review", "%kquota edit"])
     finally:
         lab.set_theme("Light")
     page = notebook.page

@@ -31,7 +31,7 @@ def _():
 
     row = {"entity": "user=alice", "level": "USER", "user": "alice", "key": "producer_byte_rate", "value": 1e6}
     quotas = schemas.table(schemas.QUOTAS, [row])
-    editor = QuotaEditor(lambda: StoredQuotas(quotas, quotas), Stage(None), None)
+    editor = QuotaEditor(lambda: StoredQuotas(quotas), Stage(None), None)
     grid = mo.ui.anywidget(editor.grid)
     grid
     return editor, grid

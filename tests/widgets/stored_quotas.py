@@ -26,7 +26,7 @@ def quotas(stored: Mapping[str, str | Mapping[str, str]]) -> pa.Table:
 
 def all_shown(quotas: pa.Table) -> StoredQuotas:
     """All of them, shown."""
-    return StoredQuotas(quotas, quotas)
+    return StoredQuotas(quotas)
 
 
 def many_users(count: int) -> pa.Table:

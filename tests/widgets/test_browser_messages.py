@@ -64,11 +64,6 @@ def block(text: str, rows: int = 1, columns: int = 1, position: int = 0, column:
     }
 
 
-def discard(rows: int) -> dict[str, Any]:
-    place = {"kind": "discard", "view": "v", "position": 0, "key": "user=u000", "column": KEY}
-    return {**place, "rows": rows, "columns": 1}
-
-
 STRANGE: dict[str, Any] = {
     "not an object": [1, 2],
     "nothing": None,
@@ -96,9 +91,9 @@ STRANGE: dict[str, Any] = {
     "a block past the end": block("1\n2\n3", position=299),
     "a block that is wider than the table": block("1\t2\t3\t4\t5\t6\t7"),
     "an empty clipboard": block("", rows=3),
-    "a discard that is no number of rows": {**discard(3), "rows": "3"},
-    "a discard of no columns": {**discard(3), "columns": 0},
-    "a discard past the end": {**discard(3), "position": 300},
+    "a block that is no number of rows": {**block("1", rows=3), "rows": "3"},
+    "a block of no columns": block("1", rows=3, columns=0),
+    "a block that begins past the end": block("1", rows=3, position=300),
     "a paste into no cells": block("1", rows=0, columns=0),
 }
 
@@ -133,7 +128,7 @@ def test_a_thousand_pasted_cells_are_one_message_each_way(page: Page) -> None:
     assert len([mark for mark in window["marks"] if mark[2] == "staged"]) == 100
 
 
-def test_an_empty_clipboard_is_not_a_discard(page: Page) -> None:
+def test_an_empty_clipboard_changes_nothing(page: Page) -> None:
     """I pasted with nothing copied, and the first row was in all of my selection."""
     assert page.receive(block("", rows=3))[0]["text"] == "the clipboard has no text; nothing was pasted"
     assert len(page.stage) == 0
@@ -196,9 +191,9 @@ def test_the_reader_gives_typed_messages() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ({**discard(3), "position": 1.5}, "position: expected int, got float"),
-        ({**discard(3), "rows": True}, "rows: expected int, got bool"),
-        ({**discard(3), "columns": 0}, "columns: expected int >= 1"),
+        ({**block("1"), "position": 1.5}, "position: expected int, got float"),
+        ({**block("1"), "rows": True}, "rows: expected int, got bool"),
+        (block("1", columns=0), "columns: expected int >= 1"),
         ({"kind": "edit", "view": "v", "cells": []}, "cells: expected array of length >= 1"),
         (
             {"kind": "edit", "view": "v", "cells": [{**edit("1")["cells"][0], "text": 1}]},

@@ -55,7 +55,7 @@ def test_the_row_in_focus_is_two_lines_below_the_table(page: Page) -> None:
     first, second = page.focus(RETENTION).splitlines()
     assert first == "topic=orders, retention.ms: 3600000 (1 h), was 86400000 (1 d)"
     assert second.startswith("set 3600000 (1 h); 86400000 (1 d) becomes 3600000 (1 h)")
-    assert page.counts()[1:] == ["Staged 1", "Dangerous 1", "Set 3"]
+    assert page.counts()[1:] == ["Staged 1", "Set 3"]
 
 
 def test_a_plan_waits_until_every_text_fits(page: Page) -> None:

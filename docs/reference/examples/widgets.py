@@ -1,3 +1,3 @@
 import kadmin_nb as kn
 
-kn.widgets.edit_quotas(kn.connect("prod"), user="alice")
+kn.widgets.edit_quotas(kn.connect("prod"))

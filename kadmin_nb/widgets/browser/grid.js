@@ -160,7 +160,7 @@ const EDITORS = {
 
 const KEYS = [
   "Enter or F2 edit · / filter · u undo · U redo · p plan · Delete empty",
-  "Ctrl-C/V copy, paste · Ctrl-Backspace discard · Shift select · Alt ← → width",
+  "Ctrl-C/V copy, paste · Shift select · Alt ← → width",
 ];
 
 function render({ model, el }) {
@@ -207,7 +207,6 @@ function render({ model, el }) {
   };
   link("Undo", () => send({ kind: "undo" })).title = "Ctrl-Z";
   link("Redo", () => send({ kind: "redo" })).title = "Ctrl-Y";
-  link("Discard cells", () => sendSelection("discard")).title = "unstage the selected cells: Ctrl-Backspace";
   const more = link("", () => {
     hasMore = !hasMore;
     layout();
@@ -463,11 +462,12 @@ function render({ model, el }) {
     if (active[0] >= 0 && !extend && !afterEdit) announce();
   }
 
-  // A message about the selected cells.
-  function sendSelection(kind, more = {}) {
+  // Texts for the selected cells.
+  function paste(text) {
     const { first, last, left, right } = selection(), key = rows.key(first);
     if (key === null) return;
-    send({ kind, position: first, key, column: columns[left].name, rows: last - first + 1, columns: right - left + 1, ...more });
+    const size = { rows: last - first + 1, columns: right - left + 1 };
+    send({ kind: "block", position: first, key, column: columns[left].name, ...size, text });
   }
 
   let announced = "";
@@ -641,8 +641,7 @@ function render({ model, el }) {
       setWidth(active[1], head.children[active[1]].offsetWidth + (event.key === "ArrowRight" ? 16 : -16));
     } else if (event.key in MOVES || event.key === "Home" || event.key === "End") moveTo(...jump(event), event.shiftKey);
     else if (event.key === "Enter" || event.key === "F2") edit();
-    else if (command && event.key === "Backspace") sendSelection("discard");
-    else if (event.key === "Delete" || event.key === "Backspace") clear();
+    else if (event.key === "Delete" || (event.key === "Backspace" && !command)) clear();
     else if (event.key === "Escape") moveTo(...active);
     else if (command && key === "z") send({ kind: event.shiftKey ? "redo" : "undo" });
     else if (command && key === "y") send({ kind: "redo" });
@@ -672,7 +671,7 @@ function render({ model, el }) {
     event.stopPropagation();
     if (editing) return;
     look();
-    sendSelection("block", { text: event.clipboardData.getData("text/plain") });
+    paste(event.clipboardData.getData("text/plain"));
     event.preventDefault();
   });
 
