@@ -146,11 +146,10 @@ class _Words:
     """The words of a profile beside the keys of Java."""
 
     apply: Literal["approved-only"] | None = None
-    bootstrap: str | list[str] | None = None
+    bootstrap: str | None = None
     password: str | None = None
     policy: str | None = None
     properties: str | None = None
-    timeout: float | None = None
     username: str | None = None
 
 
@@ -292,10 +291,7 @@ def profile(name: str, profiles: Profiles) -> Entries:
         raise UsageError(f"{where}: {error}") from None
     values = {key: _value(key, text, where, folder) for key, text in texts.items()}
     if words.bootstrap:
-        brokers = [words.bootstrap] if isinstance(words.bootstrap, str) else words.bootstrap
-        values["bootstrap.servers"] = ",".join(brokers)
-    if words.timeout is not None:
-        values["default.api.timeout.ms"] = str(round(words.timeout * 1000))
+        values["bootstrap.servers"] = words.bootstrap
     if (words.username is None) != (words.password is None):
         raise UsageError(f"{where}: username and password go together")
     login = None

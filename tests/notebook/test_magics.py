@@ -465,7 +465,8 @@ def test_a_group_is_asked_and_the_current_cluster_stays(live, kafka, tmp_path, m
     """After --cluster @eu the next line went to the last cluster of the group."""
     toml = tmp_path / "kadmin-nb.toml"
     toml.write_text(
-        f'[profiles.a]\nbootstrap = "{kafka.bootstrap}"\n[profiles.b]\nbootstrap = "127.0.0.1:1"\ntimeout = 2\n'
+        f'[profiles.a]\nbootstrap = "{kafka.bootstrap}"\n'
+        '[profiles.b]\nbootstrap = "127.0.0.1:1"\ndefault.api.timeout.ms = 2000\n'
         '[groups.eu]\nmembers = ["a", "b"]\n'
     )
     monkeypatch.setenv("KADMIN_CONFIG", str(toml))

@@ -48,7 +48,10 @@ def test_a_reading_verb_takes_a_group(kadmin, kafka, tmp_path, monkeypatch, uniq
     """Which of our three clusters has that quota was asked three times."""
     toml = tmp_path / "kadmin-nb.toml"
     where = {"a": kafka.bootstrap, "b": "127.0.0.1:1"}
-    tables = "".join(f'[profiles.{name}]\nbootstrap = "{brokers}"\ntimeout = 2\n' for name, brokers in where.items())
+    tables = "".join(
+        f'[profiles.{name}]\nbootstrap = "{brokers}"\ndefault.api.timeout.ms = 2000\n'
+        for name, brokers in where.items()
+    )
     toml.write_text(f'{tables}[groups.eu]\nmembers = ["a", "b"]\n')
     monkeypatch.setenv("KADMIN_CONFIG", str(toml))
     user = unique("grouped")
