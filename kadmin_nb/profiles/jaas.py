@@ -2,7 +2,8 @@
 
 No other module is passed over: some have been a way into somebody's JVM (CVE-2023-25194, CVE-2025-27818), and a tool
 that skips what it does not know would hide it.
-The words are those of Java's StreamTokenizer as Kafka's JaasConfig sets it up. No error repeats the text.
+The words are those of Java's StreamTokenizer as Kafka's JaasConfig sets it up, but for its escapes: a backslash stands
+before a quote or a backslash alone. No error repeats the text.
 """
 
 from __future__ import annotations
@@ -78,13 +79,11 @@ _WORD = r"[A-Za-z_$\u00a0-\U0010ffff][A-Za-z0-9_$.\-\u00a0-\U0010ffff]*"
 _BLANK = r"[\0-\x20]"
 _OPTION = re.compile(
     rf"{_BLANK}+(?P<name>{_WORD}){_BLANK}*={_BLANK}*"
-    r"(?:\"(?P<double>(?:[^\"\\\r\n]|\\[^\r\n])*)\"|'(?P<single>(?:[^'\\\r\n]|\\[^\r\n])*)'"
-    rf"|(?P<word>{_WORD}))"
+    rf"(?:(?P<quote>[\"'])(?P<quoted>(?:[^\\\r\n]|\\[\\\"'])*?)(?P=quote)|(?P<word>{_WORD}))"
 )
 _BEGINNING = re.compile(rf"(?P<class>{_WORD})(?:{_BLANK}+(?P<flag>{_WORD}))?")
 _CLASS_NAME = re.compile(r"(?:[a-z_][A-Za-z0-9_]*\.)+[A-Z][A-Za-z0-9_$]*")
-_ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
-_NAMED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPE = re.compile(r"\\(.)")
 
 
 def parse(text: str, where: str) -> LoginModule:
@@ -112,17 +111,14 @@ def parse(text: str, where: str) -> LoginModule:
     while option := _OPTION.match(text, place):
         if option["word"] and is_secret_name(option["name"]):  # else what follows a blank in it would be its own option
             raise _malformed(at, f"{option['name']} must be in quotes")
-        quoted = option["double"] if option["double"] is not None else option["single"]
-        options[option["name"]] = option["word"] or _ESCAPE.sub(_unescaped, quoted or "")
+        options[option["name"]] = option["word"] or _ESCAPE.sub(r"\1", option["quoted"])
         place = option.end()
     if text[place:].strip(BLANKS) != ";":
-        raise _malformed(at, "what follows the options is not one ';' at the end, or a value is not in quotes")
+        problem = (
+            "what follows the options is not one ';' at the end, a value is not in quotes, or a backslash is alone"
+        )
+        raise _malformed(at, problem)
     return LoginModule(MODULES[known], options, at)
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    escape = match[1]
-    return chr(int(escape, 8)) if escape[0] in "01234567" else _NAMED.get(escape, escape)
 
 
 def _malformed(at: str, problem: str) -> UsageError:
