@@ -16,8 +16,8 @@ class Process:
     not tell is "" or 0.
     """
 
-    machine: str
-    pid: int
+    machine: str = ""
+    pid: int = 0
     began: int = 0
 
     @classmethod

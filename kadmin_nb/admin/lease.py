@@ -34,13 +34,13 @@ import socket
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from confluent_kafka import KafkaException
 
-from .. import errors
+from .. import documents, errors
 from ..errors import LOCKED, KadminError, Locked, NotAuthorized, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence, short_id
 from ..model.changes import Refusal
@@ -150,15 +150,18 @@ class NoLease:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The holder named in a record, its texts made printable, and the end of its life in ms since 1970."""
+    """The holder named in a record, and the end of its life in ms since 1970.
 
-    holder: str
-    host: str
-    plan: str
-    taken: str
-    seconds: float
-    nonce: str
-    process: Process
+    What counts of its life is `seconds`, from the time of the append; `until` stands in a record for people.
+    """
+
+    holder: str = "?"
+    host: str = "?"
+    plan: str = "?"
+    taken: str = "?"
+    seconds: float = 0.0
+    nonce: str = "?"
+    process: Process = field(default_factory=Process)
     until: float = 0.0
 
     @classmethod
@@ -169,31 +172,24 @@ class Claim:
 
     @classmethod
     def of(cls, record: TopicRecord | None) -> Claim | None:
-        """The claim in a record; None where it holds none: no record, a tombstone, or what is none of ours."""
+        """The claim in a record, its texts printable: whoever may write the topic chose them.
+
+        None where it holds none: no record, a tombstone, or what is none of ours.
+        """
         if record is None or record.value is None:
             return None
         try:
-            fields = json.loads(record.value)
-        except (ValueError, RecursionError):
+            claim = documents.as_type(documents.from_json(record.value.decode()), cls)
+        except ValueError:
             return None
-        return cls._read(fields, record.timestamp) if isinstance(fields, dict) else None
-
-    @classmethod
-    def _read(cls, fields: dict[str, Any], appended: int) -> Claim:
-        texts = {  # whoever may write the topic chose them
-            name: printable(text[:_LONGEST_TEXT]) if isinstance(text := fields.get(name), str) else "?"
-            for name in ("holder", "host", "plan", "taken", "nonce", "machine")
-        }
-        process = Process(texts.pop("machine"), _whole(fields.get("pid")), _whole(fields.get("began")))
-        given = fields.get("seconds")
-        seconds = min(given, _LONGEST) if isinstance(given, int | float) and given > 0 else 0.0
-        return cls(**texts, process=process, seconds=seconds, until=appended + seconds * 1000)
+        fields = asdict(claim).items()
+        texts: Any = {name: printable(text[:_LONGEST_TEXT]) for name, text in fields if isinstance(text, str)}
+        seconds = min(max(claim.seconds, 0.0), _LONGEST)
+        return replace(claim, **texts, seconds=seconds, until=record.timestamp + seconds * 1000)
 
     def json(self) -> bytes:
-        """A record's value. What counts is `seconds`, from the time of the append; `expires` is for readers."""
-        fields = asdict(self) | asdict(self.process) | {"expires": _utc(time.time() + self.seconds)}
-        del fields["until"], fields["process"]
-        return json.dumps(fields).encode()
+        """A record's value."""
+        return json.dumps(asdict(replace(self, until=(time.time() + self.seconds) * 1000))).encode()
 
     def resumes(self, previous: Claim) -> bool:
         """True if `previous` is what a crash, or an interruption in this process, has left of this very plan.
@@ -265,7 +261,7 @@ class HeldLease:
             except KafkaException as exc:
                 why = Refusal(error_name(exc), error_text(exc, self._log.name))
         self._may_hold = False
-        self._close()
+        self._producer = None
         return why
 
     def _freshly(self, write: Callable[[], None]) -> None:
@@ -285,7 +281,7 @@ class HeldLease:
                 self._append(self._producer, value, now + bound / 3)
                 return self._producer.commit(now + bound / 3)
         except (KafkaException, TimedOut):
-            self._close()
+            self._producer = None
         return self._win(self._while_ours, value, now + bound)
 
     def _win(self, judge: _Judge, value: bytes | None, until: float) -> None:
@@ -301,7 +297,7 @@ class HeldLease:
             time.sleep(random.uniform(0.02, 0.2))  # two that fence each other must not go on in step
 
     def _under_fence(self, judge: _Judge, value: bytes | None, until: float) -> None:
-        self._close()
+        self._producer = None
         producer = FencedWriter(self._wire.settings, self._log.name)
         try:
             producer.fence(until)
@@ -353,9 +349,6 @@ class HeldLease:
             event = f"{last} took the lease for plan {short_id(last.plan)} at {last.taken}{gave_back}"
         raise PlanRefused(event, code="FENCED", hint="Resume it when they are done.")
 
-    def _close(self) -> None:
-        self._producer = None
-
 
 _Judge = Callable[[Claim | None, Callable[[], int]], None]
 """Raises where we may not write after this claim, at that time of the broker's clock."""
@@ -363,11 +356,6 @@ _Judge = Callable[[Claim | None, Callable[[], int]], None]
 
 def _anything(claim: Claim | None, now: Callable[[], int]) -> None:
     """One who steals writes after any claim."""
-
-
-def _whole(number: object) -> int:
-    """A whole number from a record; 0 where it is none."""
-    return number if isinstance(number, int) else 0
 
 
 def _utc(seconds: float) -> str:
