@@ -33,7 +33,7 @@ from kafka.protocol.admin.configs import (
 from kafka.protocol.admin.users import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
 from kafka.protocol.api_header import RequestHeader
 
-from ..errors import KadminError, TimedOut, Unsupported
+from ..errors import KadminError, Unsupported
 from ..frames import schemas
 from ..model import rights
 from ..model.changes import Refusal
@@ -259,14 +259,14 @@ class WireConfigs:
         for target, batch in _batches(resources, node):
             request = partial(_configs_request, batch, keys, synonyms, documentation)
             seconds_left = None if deadline is None else max(0.05, deadline - time.monotonic())
-            doing = f"describing configs of {_batch_text(batch)}"
+            doing = f"describing {_configs(batch)}"
             try:
                 frame = self._wire.ask(request, node=target, doing=doing, timeout=seconds_left)
                 understood(partial(entries.add, frame, len(batch)), doing)
             except KadminError as exc:
                 if target is None:
                     raise
-                entries.add_failures(batch, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc)))
+                entries.add_failures(batch, _refusal(exc))
         return entries.table()
 
     def alter(
@@ -276,24 +276,16 @@ class WireConfigs:
 
         REQUEST_TIMED_OUT is not an answer: unless `validate_only`, it may have happened.
         """
+        verb, send = ("validating", self._wire.ask) if validate_only else ("altering", self._wire.tell)
         answers: dict[Resource, Refusal | None] = {}
         for target, batch in _batches(wishes, None):
-            request = _alter_request({r: wishes[r] for r in batch}, validate_only)
-            answers |= self._altered(batch, request, target, validate_only)
+            request, doing = _alter_request({r: wishes[r] for r in batch}, validate_only), f"{verb} {_configs(batch)}"
+            try:
+                said = send(request, node=target, doing=doing).responses
+                answers |= _answers(batch, said, _resource, doing, may_have_happened=not validate_only)
+            except KadminError as exc:
+                answers |= dict.fromkeys(batch, _refusal(exc))
         return answers
-
-    def _altered(
-        self, batch: Sequence[Resource], request: Callable[[], Any], node: int | None, validate_only: bool
-    ) -> dict[Resource, Refusal | None]:
-        doing = f"{'validating' if validate_only else 'altering'} configs of {_batch_text(batch)}"
-        send = self._wire.ask if validate_only else self._wire.tell
-        try:
-            answer = send(request, node=node, doing=doing)
-            return _answers(batch, answer.responses, _resource, doing, may_have_happened=not validate_only)
-        except TimedOut as exc:
-            return dict.fromkeys(batch, Refusal("REQUEST_TIMED_OUT", str(exc)))
-        except KadminError as exc:
-            return dict.fromkeys(batch, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc)))
 
     def resources(self, kinds: Iterable[str]) -> list[Resource]:
         """The resources of these types that the cluster knows (KIP-1142, API 74).
@@ -337,8 +329,12 @@ def chunks(items: Iterable[T], size: int) -> Iterable[list[T]]:
         yield part
 
 
-def _batch_text(batch: Sequence[Resource]) -> str:
-    return str(batch[0]) + (f" and {len(batch) - 1} more" if len(batch) > 1 else "")
+def _configs(batch: Sequence[Resource]) -> str:
+    return f"configs of {batch[0]}" + (f" and {len(batch) - 1} more" if len(batch) > 1 else "")
+
+
+def _refusal(exc: KadminError) -> Refusal:
+    return Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc))
 
 
 _NO_KEY = [""]
