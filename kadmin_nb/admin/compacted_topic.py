@@ -11,10 +11,10 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import kafka.errors
-from kafka.consumer.fetcher import Fetcher
+from kafka.consumer.fetcher import ConsumerRecord, Fetcher
 from kafka.protocol.consumer import FetchRequest, IsolationLevel
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
@@ -110,22 +110,6 @@ def appended_at(milliseconds: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=milliseconds)
 
 
-class TopicRecord(Protocol):
-    """A record: a null value is a tombstone; `timestamp` is when it was appended, in ms since 1970."""
-
-    @property
-    def offset(self) -> int: ...
-
-    @property
-    def timestamp(self) -> int: ...
-
-    @property
-    def key(self) -> bytes | None: ...
-
-    @property
-    def value(self) -> bytes | None: ...
-
-
 class CompactedTopic:
     """One partition, read forward: what was read before is not read again.
 
@@ -174,8 +158,10 @@ class CompactedTopic:
             self._create(until)
             self._pause(until)
 
-    def read(self, until: float, end: int | None = None) -> Iterator[TopicRecord]:
+    def read(self, until: float, end: int | None = None) -> Iterator[ConsumerRecord]:
         """The records since the last reading, among those whose transaction is decided, up to the offset `end`.
+
+        Of each `timestamp` is when it was appended, in ms since 1970; a null value is a tombstone.
 
         Without `end` it is as far as the leader's last stable offset, after a moment for what is undecided: a commit
         is acknowledged before its marker stands in the log, so a record just replaced would look like the newest.
@@ -268,7 +254,7 @@ class CompactedTopic:
         self._check_reading(partition.error_code)
         return partition
 
-    def _decided(self, partition: Any) -> Iterator[TopicRecord]:
+    def _decided(self, partition: Any) -> Iterator[ConsumerRecord]:
         """The committed records of a fetched partition; the position is behind them."""
         records = Fetcher.PartitionRecords(
             self.position,

@@ -39,13 +39,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from confluent_kafka import KafkaException
+from kafka.consumer.fetcher import ConsumerRecord
 
 from .. import documents, errors
 from ..errors import LOCKED, KadminError, Locked, NotAuthorized, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence, short_id
 from ..model.changes import Refusal
 from ..processes import Process
-from .compacted_topic import CompactedTopic, TopicRecord
+from .compacted_topic import CompactedTopic
 from .ports import Lease, not_locked
 from .transactions import FencedWriter, error_name, error_text, is_worth_retrying
 from .wire import Wire
@@ -62,15 +63,15 @@ class LeaseLog(CompactedTopic):
 
     def __init__(self, wire: Wire, topic: str) -> None:
         super().__init__(wire, topic)
-        self._newest: TopicRecord | None = None
-        self.last_holder: TopicRecord | None = None
+        self._newest: ConsumerRecord | None = None
+        self.last_holder: ConsumerRecord | None = None
 
     @property
     def newest_offset(self) -> int | None:
         """The offset of the record that counted when it was read."""
         return None if self._newest is None else self._newest.offset
 
-    def newest(self, until: float, end: int | None = None) -> TopicRecord | None:
+    def newest(self, until: float, end: int | None = None) -> ConsumerRecord | None:
         """The record that counts, up to the offset `end`, as `read` has it.
 
         Raises
@@ -171,7 +172,7 @@ class Claim:
         return cls(holder, host, plan_id, now, seconds, nonce, Process.this())
 
     @classmethod
-    def of(cls, record: TopicRecord | None) -> Claim | None:
+    def of(cls, record: ConsumerRecord | None) -> Claim | None:
         """The claim in a record, its texts printable: whoever may write the topic chose them.
 
         None where it holds none: no record, a tombstone, or what is none of ours.
