@@ -263,16 +263,15 @@ class ConfigFacts:
     """What was read about a topic or a broker: its configs, and the configs of the brokers that are involved.
 
     `brokers` are all of the cluster; those that are `down` serve nothing, and the configs of those that are `unread`
-    could not be read. `partitions` is None where `no_partitions` says why they were not read.
+    could not be read.
     """
 
     configs: Sequence[ConfigValue]
-    partitions: Sequence[Partition] | None = ()
+    partitions: Sequence[Partition] = ()
     brokers: Collection[int] = ()
     reassigning: bool | None = None
     down: Collection[int] = ()
     unread: Collection[int] = ()
-    no_partitions: str = ""
 
     def own(self, *keys: str) -> list[ConfigValue]:
         """The values of these keys that are set, and not Kafka's defaults."""
@@ -281,7 +280,7 @@ class ConfigFacts:
     @property
     def behind(self) -> list[Partition]:
         """The partitions with a replica that is not in sync, on a broker that is up."""
-        return [one for one in self.partitions or () if {*one.replicas} - {*one.in_sync, *self.down}]
+        return [one for one in self.partitions if {*one.replicas} - {*one.in_sync, *self.down}]
 
     @property
     def coverage(self) -> Coverage:
@@ -313,12 +312,9 @@ def _throttled_replicas(topic: Resource, facts: ConfigFacts) -> Iterator[Finding
         rate_key = value.key.replace(".replicas", ".rate")
         limited = [rate for rate in rates if rate.key == rate_key and _is_listed(value, rate.resource.name)]
         unread = [broker for broker in sorted(facts.unread) if _is_listed(value, str(broker))]
-        message, fix = _throttle_text(limited, unread, facts), None
-        if (limited or unread) and facts.partitions is None:
-            fix = f"config why {topic}, as one who may DESCRIBE it"
-        elif unread and not limited and facts.behind:
+        message = _throttle_text(limited, unread, facts)
+        if unread and not limited and facts.behind:
             fix = f"config why {Resource('BROKER', str(unread[0]))}"
-        if fix:
             yield not_known("replication-throttle", topic, value.key, message, fix)
         else:
             state = BITES if limited and facts.behind else STANDS
@@ -345,8 +341,6 @@ def _throttle_text(limited: Sequence[ConfigValue], unread: Sequence[int], facts:
 
 def _in_sync(facts: ConfigFacts) -> str:
     """How many partitions have replicas that catch up."""
-    if facts.partitions is None:
-        return f"whether they are in sync is not known: {facts.no_partitions}"
     if not facts.behind:
         up = " on brokers that are up" if facts.down else ""
         return f"all replicas{up} are in sync, and only those that are not are slowed"

@@ -13,17 +13,18 @@ from ..admin.wire import PATIENCE
 from ..advice import brake_rules as rules
 from ..advice.brake_rules import BITES, BROKER_KEYS, STANDS, ClientFacts, ConfigFacts
 from ..client_configs.kafka import LiveKafka
-from ..errors import KadminError, NotFound, printable
+from ..errors import NotAuthorized, NotFound, printable
 from ..frames import relational, schemas
 from ..frames.answer import Answer, Findings
 from ..frames.relational import Frame, Measure, added_up, in_arrow, where, words_of
 from ..frames.schemas import noted
 from ..frames.views import counted_nouns
+from ..model import rights
 from ..model.changes import Edit
 from ..model.config_values import ConfigValue
 from ..model.findings import UNKNOWN as NOT_KNOWN
 from ..model.findings import Coverage, Finding, Row
-from ..model.resources import THROTTLES, Partition, Resource
+from ..model.resources import THROTTLES, Resource
 from ..resolution import kernel
 from ..resolution.rules import Effective
 from ..usage.arithmetic import throttle_conditions
@@ -114,29 +115,21 @@ def of_config(kafka: LiveKafka, resource: Resource) -> BrakesAnswer:
     is_topic = resource.type == "TOPIC"
     table = kafka.configs.describe([resource], [*THROTTLES["TOPIC"]] if is_topic else BROKER_KEYS, timeout=PATIENCE)
     values = [ConfigValue.of(row) for row in Answer(table).raise_for_errors()]  # it has to be there
-    facts, notes = ConfigFacts(values, reassigning=is_reassigning(kafka)), list[str]()
+    facts, missing = ConfigFacts(values, reassigning=is_reassigning(kafka)), dict[int, str]()
     if is_topic:
         brokers = kafka.brokers()
         rows = broker_rows(kafka, [broker for broker in brokers if not broker.is_fenced], BROKER_KEYS)
         missing, down = unread(brokers, rows), {broker.id for broker in brokers if broker.is_fenced}
-        partitions, why_not = _partitions(kafka, resource)
+        partitions = kafka.partitions([resource.name])
+        if not partitions:
+            needed = f"It needs {rights.on_topic('DESCRIBE', resource.name)}."
+            raise NotAuthorized(f"the partitions of {resource} cannot be seen", hint=needed)
         facts = replace(
             facts, configs=[*values, *values_of(rows)], partitions=partitions, brokers=[one.id for one in brokers],
-            down=down, unread={*missing} - down, no_partitions=why_not,
+            down=down, unread={*missing} - down,
         )  # fmt: skip
-        notes = [*missing.values(), *filter(None, [why_not])]
     found = rules.of_topic(resource, facts) if is_topic else rules.of_broker(facts)
-    return BrakesAnswer(str(resource), found, kafka.id, [*notes, *notes_left_on(kafka)])
-
-
-def _partitions(kafka: LiveKafka, topic: Resource) -> tuple[list[Partition] | None, str]:
-    """The partitions of a topic; None, and why, where they were not read."""
-    not_read = f"the partitions of {topic} were not read"
-    try:
-        found = kafka.partitions([topic.name])
-    except KadminError as error:
-        return None, f"{not_read}: {error}"
-    return (found, "") if found else (None, f"{not_read}: that needs DESCRIBE on it")
+    return BrakesAnswer(str(resource), found, kafka.id, [*missing.values(), *notes_left_on(kafka)])
 
 
 # --- a client ---

@@ -96,7 +96,7 @@ class Configs:
         UsageError
             Neither of them, or several.
         NotFound, NotAuthorized
-            It is not there, or its configs may not be seen.
+            It is not there, or its configs or partitions may not be seen.
         """
         from .brakes import of_config
 

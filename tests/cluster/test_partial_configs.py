@@ -50,7 +50,7 @@ class Scene:
     codes: str
     whose: Resource = TOPIC
     set_on: Mapping[tuple[Resource, str], str] = field(default_factory=dict)
-    partitions: Sequence[Partition] | None = WELL
+    partitions: Sequence[Partition] | None = WELL  # None: it is refused
     prepared: Callable[[FakeKafka], object] = lambda kafka: None
     reassigning: bool | Exception = False
 
@@ -111,8 +111,6 @@ PARTS: dict[str, Callable[[Scene], Scene]] = {
     **{f"without broker {number}": without(number) for number in (1, 3)},
     "without brokers 1 and 3": without(1, 3),
     "broker 3 is down": fenced(3),
-    "no metadata": lambda scene: replace(scene, partitions=None),
-    "metadata without the topic": lambda scene: replace(scene, partitions=()),
     "reassignments time out": lambda scene: replace(scene, reassigning=TimedOut("no answer")),
     "no right to see reassignments": lambda scene: replace(scene, reassigning=NotAuthorized("no right")),
 }
@@ -145,8 +143,6 @@ def test_a_part_of_the_whole_tells_no_other_cause(name: str, part: str, monkeypa
     assert unknown or is_another_world or causes(whole) == causes(found)
 
 
-METADATA = "the partitions of topic=t were not read: TOPIC_AUTHORIZATION_FAILED while asking for the leaders of topics"
-AS_ONE = "config why topic=t, as one who may DESCRIBE it"
 ONE_BEHIND = "1 of 3 partitions have replicas that are not in sync"
 RESET, NONE = f"config reset {REPLICAS} topic=t", ", and no reassignment is running"
 TOLD: dict[tuple[str, str], list[tuple[str, str, str, str | None]]] = {
@@ -165,14 +161,6 @@ TOLD: dict[tuple[str, str], list[tuple[str, str, str, str | None]]] = {
             "config why broker=3",
         )
     ],
-    ("a throttle", "no metadata"): [
-        (
-            *("replication-throttle", NOT_KNOWN),
-            f"{NOT_KNOWN}: its replicas catch up at 5 kB/s on broker=3 at most{NONE}; whether they are in sync is not "
-            f"known: {METADATA}",
-            AS_ONE,
-        ),
-    ],
     ("a throttle", "reassignments time out"): [
         (
             *("replication-throttle", BITES),
@@ -186,7 +174,7 @@ TOLD: dict[tuple[str, str], list[tuple[str, str, str, str | None]]] = {
 
 @pytest.mark.parametrize(("name", "part"), TOLD)
 def test_what_depends_on_the_part_is_not_known(name: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The metadata failed, and `config why` ended with an error; another time nothing slowed the topic."""
+    """Broker 3 was not read, and nothing slowed the topic, it said."""
     found = PARTS[part](SCENES[name]).answer(monkeypatch).findings
     assert [(one.code, one.evidence["state"], one.message, one.fix) for one in found] == TOLD[name, part]
 
@@ -195,3 +183,10 @@ def test_a_broker_that_was_not_read_is_named(monkeypatch: pytest.MonkeyPatch) ->
     """Nothing slowed the topic, it said; one broker had not answered, and nobody said so."""
     answer = PARTS["without broker 3"](SCENES["a well topic"]).answer(monkeypatch)
     assert answer.notes == ("broker 3 was not read: broker 3 refuses the connection",)
+
+
+@pytest.mark.parametrize("partitions", [None, ()], ids=["refused", "the topic is left out"])
+def test_partitions_that_cannot_be_seen_are_an_error(partitions, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metadata failed, and nothing slowed the topic, it said."""
+    with pytest.raises(NotAuthorized):
+        replace(SCENES["a throttle"], partitions=partitions).answer(monkeypatch)
