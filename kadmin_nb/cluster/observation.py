@@ -17,9 +17,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+from typing import IO, TYPE_CHECKING, NoReturn
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -92,7 +92,7 @@ class ObservationAnswer(Answer):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A line for each broker whose log lacks a part of the observation."""
+        """A line for each broker whose log lacks a part of the observation: it is left out of the requests."""
         rows = (row for row in self._table.to_pylist() if row["complete"] is False)
         return tuple(f"WARNING: broker {row['broker']}: {row['message']}" for row in rows)
 
@@ -102,12 +102,12 @@ class ObservationAnswer(Answer):
         return tuple(f"broker {row['broker']}: {row['message']}" for row in self.failed._table.to_pylist())
 
     def requests(self) -> pa.Table:
-        """REQUESTS of the time that was observed, as far as the logs of all brokers have it; its notes have the others.
+        """REQUESTS of the time that was observed; its notes have the brokers whose logs lack them.
 
         Raises
         ------
         NotKnowable
-            The request logs cannot be read from here.
+            The request logs cannot be read from here, or all lack a part.
         """
         return noted(requests_of(self._logged()), self._missing())
 
@@ -117,20 +117,20 @@ class ObservationAnswer(Answer):
         Raises
         ------
         NotKnowable
-            The request logs cannot be read from here.
+            As of `requests`.
         """
-        rows = self._logged()
-        requests = requests_of(rows)
+        requests = requests_of(self._logged())
         seen = Observed.of(requests)
         assert seen is not None
-        of_brokers = {"brokers": [row["broker"] for row in rows], "watched": seen.brokers}
+        of_brokers = {"brokers": self._table["broker"].to_pylist(), "watched": seen.brokers}
         found = usage.top(usage.usage(requests), keys=keys, most=most, time=(seen.since, seen.until), **of_brokers)
         return found.warned(self._missing())
 
     def _logged(self) -> list[Row]:
-        rows: list[Row] = self._table.to_pylist()
-        if all(row["logs"] is None for row in rows):
-            raise _not_known()
+        """The rows of brokers whose logs have all requests."""
+        rows: list[Row] = [row for row in self._table.to_pylist() if row["complete"]]
+        if not rows:
+            raise NotKnowable(_DELETED, hint="Observe for a shorter time.") if self.warnings else _not_known()
         return rows
 
     def _missing(self) -> list[str]:
@@ -171,6 +171,9 @@ class ObservationAnswer(Answer):
         """The lines that restore levels, and where the requests are."""
         below = [*self.lines.splitlines(), *self.warnings, *(f"request log: {log}" for log in self.logs)]
         return [Listing(below)] if below else []
+
+
+_DELETED = "log4j deleted rolled files, so that requests are missing"
 
 
 def _not_known() -> NotKnowable:
@@ -437,8 +440,7 @@ class RequestLog:
         names, inodes = [name for *_, name in files], [inode for _, _, inode, _ in files]
         if self._first in inodes:
             return names[inodes.index(self._first) :], True, None
-        since = f"requests are missing before {_first_time(Path(names[0]))}" if names else "nothing is left of it"
-        return names, False, f"log4j deleted rolled files: {since}"
+        return names, False, _DELETED
 
 
 @contextmanager
@@ -455,43 +457,16 @@ def log_places(cluster_id: str) -> dict[int, Path]:
     return {node: folder / f"node-{node}" / NAME for folder, run in runs for node in range(1, len(run.ports) + 1)}
 
 
-def beginning(file: Path) -> datetime:
-    """The moment at which a log begins, by its first line: a local Kafka's log4j writes the time of this machine.
-
-    Of a file that begins otherwise, the moment of its last write: nothing in it counts.
-    """
-    try:
-        return datetime.fromisoformat(_first_time(file).replace(",", ".")).astimezone(UTC)
-    except ValueError:
-        return datetime.fromtimestamp(file.stat().st_mtime, UTC)
-
-
-def _first_time(file: Path) -> str:
-    """The time in front of the first line, as log4j writes it: the place where the log begins."""
-    with file.open(errors="replace") as log:
-        return log.read(40).partition("]")[0].lstrip("[")
-
-
-def requests_of(observed: Sequence[Row]) -> pa.Table:
-    """REQUESTS of the time that was observed, OBSERVED's rows, as far as the logs of all brokers have it."""
-    rows = [row for row in observed if row["logs"] is not None]
-    since, until = max(map(_logged_since, rows)), max(row["until"] for row in rows)
+def requests_of(logged: Sequence[Row]) -> pa.Table:
+    """REQUESTS of the time that was observed: OBSERVED's rows of brokers whose logs have all."""
+    since, until = logged[0]["since"], logged[0]["until"]
     offset = datetime.now().astimezone().strftime("%z")  # a local Kafka's log4j writes the time of this machine
-    zone = f"{offset[:3]}:{offset[3:]}"
     parts = [schemas.REQUESTS.empty()]
-    for row in (row for row in rows if row["logs"]):
+    for row in logged:
         with suppress(NotFound):  # nobody asked for anything, so there is no line
-            log = usage.requests(row["logs"], broker=row["broker"], tz=zone)
-            parts.append(_in_time(log.frame, row, since))
-    return Observed(frozenset(row["broker"] for row in rows), since, until).marked(pa.concat_tables(parts))
-
-
-def _logged_since(row: Mapping[str, Any]) -> datetime:
-    """The moment from which on a broker's log has all requests: later than its level was set where files were lost."""
-    since, until = cast("tuple[datetime, datetime]", (row["since"], row["until"]))
-    if row["complete"]:
-        return since
-    return max(since, beginning(Path(row["logs"][0]))) if row["logs"] else until
+            log = usage.requests(row["logs"], broker=row["broker"], tz=f"{offset[:3]}:{offset[3:]}")
+            parts.append(_in_time(log.frame, since, until))
+    return Observed(frozenset(row["broker"] for row in logged), since, until).marked(pa.concat_tables(parts))
 
 
 OBSERVED = "kadmin.observed"
@@ -523,7 +498,7 @@ class Observed:
         return cls(frozenset(found["brokers"]), since, until)
 
 
-def _in_time(frame: pa.Table, row: Row, since: datetime) -> pa.Table:
+def _in_time(frame: pa.Table, since: datetime, until: datetime) -> pa.Table:
     """REQUESTS of one broker in the time that was observed."""
-    is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], row["until"]))
+    is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], until))
     return frame.filter(is_observed).select(schemas.REQUESTS.names).cast(schemas.REQUESTS.schema)

@@ -79,7 +79,7 @@ def test_on_for_a_while_and_then_as_before(quiet, kafka):
 
 
 FILE = 10_000_000
-"""Bytes at which a local broker rolls its request log; it keeps two rolled files."""
+"""Bytes at which a local broker rolls its request log."""
 
 
 def produce(kafka: LocalKafka, client_id: str, requests: int) -> None:
@@ -127,32 +127,32 @@ def test_every_file_of_a_log_that_rolled_is_named(quiet, kafka, unique):
     assert len(quiet.observe(1).logs) == 1  # the rolled ones are of an earlier time
 
 
-@pytest.mark.long
-def test_it_says_what_log4j_threw_away(quiet, kafka, unique):
-    """log4j keeps two rolled files. The others were gone, the counts added up, and nobody said a word."""
-    client_id = unique("longer") + "x" * 20_000
-    requests = 2_200
-    assert requests * len(client_id) > 4 * FILE
-    answer = observe_while_producing(quiet, kafka, client_id, requests)
-    assert len(answer.logs) == 3
-    assert 0 < len(numbers(client_id, *answer.logs)) < requests
-    begins = Path(answer.logs[0]).read_text(errors="replace").partition("]")[0].lstrip("[")
-    said = f"log4j deleted rolled files: requests are missing before {begins}"
-    assert answer.to_arrow().select(["complete", "message"]).to_pylist() == [{"complete": False, "message": said}]
-    assert answer.warnings == (f"WARNING: broker 1: {said}",)
+def test_a_broker_whose_log_lost_files_is_left_out(quiet, monkeypatch):
+    """log4j had deleted rolled files, the counts added up, and nobody said a word."""
+    found = observation.RequestLog.found
+    lost = "log4j deleted rolled files, so that requests are missing"
+    monkeypatch.setattr(observation.RequestLog, "found", lambda log: (found(log)[0], False, lost))
+    answer = quiet.observe(1)
+    assert answer.to_arrow().select(["complete", "message"]).to_pylist() == [{"complete": False, "message": lost}]
+    assert answer.warnings == (f"WARNING: broker 1: {lost}",)
     assert answer.warnings[0] in repr(answer)
-    top = answer.top()
-    assert f", {observation.beginning(Path(answer.logs[0])):%Y-%m-%d %H:%M:%SZ} to " in top.watched
-    assert top.warnings == answer.warnings
-    assert top.warnings[0] in repr(top)
+    with pytest.raises(kn.errors.NotKnowable, match=lost):
+        answer.requests()
 
 
-@pytest.mark.parametrize("content", ["", "java.lang.Error: no time\n", "[yesterday] Completed request:{}\n"])
-def test_a_log_that_begins_without_a_time_counts_from_its_end(content, tmp_path):
-    """It had just rolled, and was empty: who uses most was a stack trace."""
-    file = tmp_path / "request.log"
-    file.write_text(content)
-    assert observation.beginning(file).timestamp() == pytest.approx(file.stat().st_mtime, abs=0.001)
+@pytest.mark.parametrize("files", [(), ("request.log",), ("request.log", "request.log.1")])
+def test_a_log_whose_first_file_is_gone_is_not_complete(files, tmp_path):
+    """log4j keeps some rolled files. The others were gone."""
+    place = tmp_path / "request.log"
+    place.write_text("")
+    with place.open("rb") as first:
+        log = observation.RequestLog(first, place)
+        assert log.found() == ([str(place)], True, None)
+        place.unlink()
+        for name in files:
+            (tmp_path / name).write_text("")
+        names, is_complete, _ = log.found()
+    assert ({Path(name).name for name in names}, is_complete) == ({*files}, False)
 
 
 def test_what_was_on_before_stays_on(quiet):
