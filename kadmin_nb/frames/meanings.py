@@ -464,7 +464,6 @@ _HEADINGS = {
     "throttle": "throttled",
     "throttled_share": "share throttled",
     "client_id": "client-id",
-    "headroom_percent": "headroom",
     "cluster_id": "cluster",
     "longest_above_100_s": "longest over",
 }

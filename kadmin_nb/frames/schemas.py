@@ -466,21 +466,18 @@ class REQUESTS(Frame):
     """One row per request that a broker has answered."""
 
     shown = (
-        "time broker listener who! api! api_version deprecated bytes_in bytes_out queue_ms io_ms total_ms"
-        " throttle_ms software_name software_version connection correlation_id topics"
+        "time broker listener who! api! api_version deprecated bytes_in bytes_out io_ms throttle_ms"
+        " software_name software_version connection correlation_id"
     )
     columns = (
-        "time:moment broker listener:text? user client_id api:text api_version deprecated bytes_in bytes_out queue_ms"
-        " io_ms total_ms throttle_ms software_name:text? software_version:text? connection:text correlation_id:whole"
+        "time:moment broker listener:text? user client_id api:text api_version deprecated bytes_in bytes_out io_ms"
+        " throttle_ms software_name:text? software_version:text? connection:text correlation_id:whole"
     )
     api_version = Field(WHOLE, "the version of the request; null: not reported", null=True)
     deprecated = Field(FLAG, "the broker calls this version deprecated; Kafka 4.0 to 4.4 call none so", null=True)
     bytes_in = Field(COUNT, "record bytes of a PRODUCE; null: not reported", unit=BYTES, null=True)
-    bytes_out = Field(COUNT, "bytes in the answer to a FETCH; of a SHARE_FETCH an estimate", unit=BYTES, null=True)
-    queue_ms = Field(NUMBER, "time in the broker's request queue", unit=MS, null=True)
+    bytes_out = Field(COUNT, "bytes in the answer to a FETCH; null: not reported", unit=BYTES, null=True)
     io_ms = Field(NUMBER, "time of an I/O thread", unit=MS, null=True)
-    total_ms = Field(NUMBER, unit=MS, null=True)
-    topics = Field(TEXT, "the topics of a PRODUCE or FETCH that the answer names, by name or id; null: none", null=True)
 
 
 class METRICS(Frame):
@@ -525,16 +522,11 @@ class UTILISATION(_Used):
 
     shown = "broker bucket! key! limit! peak! p95 utilisation! share_throttled clients level"
     columns = (
-        "brokers:whole limit_x_brokers clients? windows:count windows_seen:count windows_unknown peak p95 mean"
-        " utilisation headroom headroom_percent share_above_80 share_above_100 longest_above_100_s throttle_ms"
-        " share_throttled since until"
+        "brokers:whole clients? windows:count windows_seen:count windows_unknown peak p95 mean utilisation"
+        " share_above_80 share_above_100 longest_above_100_s throttle_ms share_throttled since until"
     )
-    limit_x_brokers = Field(NUMBER, unit=OF_KEY, null=True)
     p95 = mean = Field(NUMBER, unit=MEASURED, null=True)
-    headroom = Field(NUMBER, unit=MEASURED, null=True)
-    headroom_percent = Field(NUMBER, unit=PERCENT, null=True)
     share_above_80 = share_above_100 = Field(NUMBER, unit=SHARE, null=True)
-    share_throttled = Field(NUMBER, unit=SHARE, null=True)
     watched_s = Field(NUMBER, "how long the broker was watched from then to then; null: not known", unit=S, null=True)
 
 

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
 
-from ..frames.frame import FLAG, NUMBER
+from ..frames.frame import FLAG
 from ..frames.relational import Measure
 
 RECORD_BYTES = "request log: record bytes, less than the quota charges"
@@ -137,11 +137,8 @@ def ratios(words: Any) -> dict[str, Any]:
     limit, peak, windows = column("limit"), column("peak"), number(column("windows"))
     percent = words.when((limit != 0) & ~words.is_nan(limit), peak * 100.0 / limit)
     return {
-        "limit_x_brokers": limit * number(column("brokers")),
         "mean": column("used_sum") / windows,
         "utilisation": percent,
-        "headroom": words.when(~words.is_nan(limit), limit - peak),
-        "headroom_percent": words.literal(100.0, NUMBER) - percent,
         "share_above_80": number(column("windows_above_80")) / windows,
         "share_above_100": number(column("windows_above_100")) / windows,
         "share_throttled": number(column("windows_throttled")) / windows,

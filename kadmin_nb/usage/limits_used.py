@@ -167,7 +167,7 @@ def utilisation(
         `level`, `limit`, `bucket_user` and `bucket_client_id` name the quota that applies, as in EFFECTIVE; the use of
         all clients that share the bucket is added up, window by window. A client without a limit has its own row: its
         names are in `user` and `client_id`, which are null otherwise; its limit and the columns that need one are null.
-        `limit_x_brokers`: limits hold on each broker; `brokers` are those that the usage (of the cluster) has.
+        Limits hold on each broker; `brokers` are those that the usage (of the cluster) has.
         `clients`: how many shared the bucket; null where the broker measured the bucket itself (the usage is from
         metrics). Such a row is not added to those of clients. It is matched with the quota by which a client of these
         names would draw from this very bucket, and has no limit where there is none. `windows`: all from the first to
@@ -175,8 +175,8 @@ def utilisation(
         times that it has a sample of. `windows_seen` are those with a row of this bucket; in the others it used
         nothing. `windows_unknown` are those of which a part of the use is unknown, as of share consumers: the figures
         below are the least that it can be, and null where nothing is known. `peak`: the most in a window; `p95`: what
-        95 % of the windows do not exceed; `mean`: of all windows. `utilisation` is the peak in percent of the limit,
-        `headroom` the limit less the peak. `share_above_80`, `share_above_100` and `share_throttled` are fractions of
+        95 % of the windows do not exceed; `mean`: of all windows. `utilisation` is the peak in percent of the limit.
+        `share_above_80`, `share_above_100` and `share_throttled` are fractions of
         `windows`. `longest_above_100_s`: seconds of the longest run of windows above the limit that follow each other
         without a gap. `throttle_ms`: the longest throttle that was told, null where nothing tells. A broker judges the
         average of 11 s: a second above 100 % need not be throttled.

@@ -47,16 +47,7 @@ _REQUEST = pa.struct(
         ("topicData", pa.list_(pa.struct([("partitionData", _SIZES)]))),
     ]
 )
-_TOPIC = ("name", "topic", "topicId")
-"""The fields by which answers name a topic, of a PRODUCE and of a FETCH: by name or, in later versions, by id."""
-
-_ANSWERED = pa.struct(
-    [
-        *((name, pa.string()) for name in _TOPIC),
-        ("partitions", _SIZES),
-        ("partitionResponses", _OLD_SIZES),
-    ]
-)
+_ANSWERED = pa.struct([("partitions", _SIZES), ("partitionResponses", _OLD_SIZES)])
 _DOCUMENT = pa.schema(
     [
         ("isForwarded", pa.bool_()),
@@ -64,8 +55,6 @@ _DOCUMENT = pa.schema(
         ("request", _REQUEST),
         ("response", pa.struct([("responses", pa.list_(_ANSWERED))])),
         ("connection", pa.string()),
-        ("totalTimeMs", pa.float64()),
-        ("requestQueueTimeMs", pa.float64()),
         ("localTimeMs", pa.float64()),
         ("throttleTimeMs", pa.float64()),
         ("principal", pa.string()),
@@ -90,8 +79,6 @@ _FIELDS = {
     "old_replica": ("request", "replicaId"),
     "replica": ("request", "replicaState", "replicaId"),
     "connection": ("connection",),
-    "total_ms": ("totalTimeMs",),
-    "queue_ms": ("requestQueueTimeMs",),
     "io_ms": ("localTimeMs",),
     "throttle_ms": ("throttleTimeMs",),
     "principal": ("principal",),
@@ -175,8 +162,7 @@ def _columns(documents: pa.Table) -> dict[str, pa.Array]:
     rows = pa.StructArray.from_arrays([column.combine_chunks() for column in documents.columns], fields=list(_DOCUMENT))
     fields = {name: pc.struct_field(rows, path) for name, path in _FIELDS.items()}
     sums = {name: pc.coalesce(*(_sum(rows, path) for path in paths)) for name, paths in _SUMS.items()}
-    answered = pc.struct_field(rows, ("response", "responses"))
-    return {**fields, **sums, "topics": _topics(answered)}
+    return {**fields, **sums}
 
 
 def _sum(documents: pa.Array, path: tuple[str, ...]) -> pa.Array:
@@ -191,20 +177,6 @@ def _sum(documents: pa.Array, path: tuple[str, ...]) -> pa.Array:
     untold = np.asarray(topics.is_null()).copy()
     untold[np.asarray(of_row)[np.asarray(of_topic.is_null())]] = True
     return pa.array(sums, mask=untold)
-
-
-def _topics(topics: pa.Array) -> pa.Array:
-    """The topics that an answer is about, by name or id, with a comma between them; null where it tells none."""
-    names = pc.coalesce(*(pc.struct_field(topics.flatten(), name) for name in _TOPIC))
-    joined = pc.binary_join(_lists_as(topics, names), ",")
-    return pc.if_else(pc.equal(joined, ""), None, joined)
-
-
-def _lists_as(others: pa.Array, values: pa.Array) -> pa.Array:
-    """The values in lists that are as long as those others; null where these are."""
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(others), 0))
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-    return pa.ListArray.from_arrays(offsets, values, mask=others.is_null())
 
 
 def _spread(columns: dict[str, pa.Array], rows: Rows, count: int) -> dict[str, pa.Array]:

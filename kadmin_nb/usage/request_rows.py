@@ -191,7 +191,6 @@ class LogReader:
             "deprecated": pc.fill_null(parsed["deprecated"], False),
             "bytes_in": pc.if_else(pc.equal(api, "PRODUCE"), parsed["produced"], None),
             "bytes_out": pc.if_else(pc.equal(api, "FETCH"), parsed["fetched"], None),
-            "topics": pc.if_else(pc.is_in(api, value_set=_SIZED), parsed["topics"], None),
             "ambiguous": clock.is_ambiguous,
         }
         columns["reason"] = self._reasons(columns)

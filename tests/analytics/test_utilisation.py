@@ -92,13 +92,12 @@ def test_clients_of_a_bucket_are_added_up_window_by_window(spark, utilisation):
         used(19, 1, key="connection_creation_rate"),  # of the broker's 20 windows
     )
     bucket = {"broker": 1, "key": PRODUCE, "bucket_user": "alice", "bucket_client_id": "", "level": "USER"}
-    limit = {"limit": 100.0, "brokers": 2, "limit_x_brokers": 200.0}
+    limit = {"limit": 100.0, "brokers": 2}
     whole = {"since": NOON, "until": NOON + timedelta(seconds=20), "watched_s": 20.0}
     part = {"since": NOON + timedelta(seconds=3), "until": NOON + timedelta(seconds=5), "watched_s": 2.0}
     first = {
         **bucket, **limit, "clients": 2, "windows": 20, "windows_seen": 5, "windows_unknown": 0, "peak": 200.0,
-        "p95": 110.0, "mean": (110 + 101 + 100 + 90 + 200) / 20, "utilisation": 200.0, "headroom": -100.0,
-        "headroom_percent": -100.0,
+        "p95": 110.0, "mean": (110 + 101 + 100 + 90 + 200) / 20, "utilisation": 200.0,
         "share_above_80": 5 / 20, "share_above_100": 3 / 20, "longest_above_100_s": 2.0, "throttle_ms": 900.0,
         "share_throttled": 2 / 20, **whole,
     }  # fmt: skip
@@ -108,7 +107,7 @@ def test_clients_of_a_bucket_are_added_up_window_by_window(spark, utilisation):
     }  # fmt: skip
     second = {
         **bucket, **limit, "broker": 2, "clients": 1, "windows": 2, "windows_seen": 2, "windows_unknown": 0,
-        "peak": 80.0, "p95": 80.0, "mean": 60.0, "utilisation": 80.0, "headroom": 20.0, "headroom_percent": 20.0,
+        "peak": 80.0, "p95": 80.0, "mean": 60.0, "utilisation": 80.0,
         "share_above_80": 0.0, "share_above_100": 0.0, "longest_above_100_s": 0.0, **part,
     }  # fmt: skip
     found = utilisation(usage, quotas_of(ALICE))
@@ -239,7 +238,7 @@ def figures(limit, starts, windows, clients) -> list[object]:
     above = [sum(use > part * limit for use in each) / count if limit else None for part in (0.8, 1)]
     of_use = [
         each[-1], each[math.ceil(0.95 * count) - 1], sum(each) / count, 100 * each[-1] / limit if limit else None,
-        limit - each[-1] if limit else None, *above, 5.0 * longest if limit else None,
+        *above, 5.0 * longest if limit else None,
     ]  # fmt: skip
     known = of_use if is_known else [None] * len(of_use)
     return [
@@ -248,7 +247,7 @@ def figures(limit, starts, windows, clients) -> list[object]:
 
 
 FIGURES = (
-    "clients", "windows", "windows_seen", "windows_unknown", "peak", "p95", "mean", "utilisation", "headroom",
+    "clients", "windows", "windows_seen", "windows_unknown", "peak", "p95", "mean", "utilisation",
     "share_above_80", "share_above_100", "longest_above_100_s", "throttle_ms", "share_throttled",
 )  # fmt: skip
 KEYS = ("cluster_id", "broker", "key", "limit", "level", "bucket_user", "bucket_client_id", "user", "client_id")
@@ -384,7 +383,7 @@ def test_what_two_real_brokers_wrote(spark, utilisation):
     quotas = quotas_of(quota("CLIENT", 100_000.0, client_id="slow"), quota("CLIENT", 1e9, client_id="fast"))
     found = utilisation(kn.usage.usage(requests), quotas, keys=PRODUCE)
     rows = {(row.broker, row.bucket_client_id): row for row in found.where("limit is not null").collect()}
-    assert {at: (row.limit_x_brokers, row.throttle_ms) for at, row in rows.items()} == {
+    assert {at: (row.limit * row.brokers, row.throttle_ms) for at, row in rows.items()} == {
         (1, "fast"): (2e9, 0.0),
         (2, "slow"): (2e5, 9984.0),
     }

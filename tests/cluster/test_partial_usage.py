@@ -32,7 +32,7 @@ Quotas = Mapping[tuple[Entity, str], float]
 def asks(client_id: str = "app", *brokers: int, api: str = "PRODUCE", **figures: Any) -> list[dict[str, Any]]:
     """REQUESTS of a client, one a second on each of these brokers."""
     size = "bytes_in" if api == "PRODUCE" else "bytes_out"
-    usual = {"queue_ms": 0.1, "io_ms": 0.5, "total_ms": 1.0, "throttle_ms": 0.0, "connection": "c", "topics": "t"}
+    usual = {"io_ms": 0.5, "throttle_ms": 0.0, "connection": "c"}
     return [
         {
             **{"time": BEGIN + timedelta(seconds=second), "broker": broker, "user": "alice", "client_id": client_id},

@@ -63,7 +63,7 @@ def test_usage_beside_the_limits(live, used, engine):
     """Who is near a limit? I would have needed three tools and a spreadsheet."""
     said = live("quota", "usage", str(used), "--utilisation", "--engine", engine, "--json")
     assert said.code == 0, said.err
-    assert {"limit", "peak", "utilisation", "headroom"} <= set(json.loads(said.out)[0])
+    assert {"limit", "peak", "utilisation", "share_throttled"} <= set(json.loads(said.out)[0])
 
 
 @pytest.mark.spark
