@@ -106,13 +106,8 @@ def user_edits(verb: str, words: Sequence[str]) -> list[Edit]:
     op = _op(verb, USER_CONFIG_VERBS, "client config")
     keys, whom = _apart(words, entity_type, bare_keys=op == DELETE)
     _refuse_credentials(keys)
-    others = [word.name for word in keys if word.name not in CLIENT_KEYS]
-    for name in others:
-        _refuse_secret(name)
-        _refuse_near_miss(name, ())
-        if find(name) is not None or len(others) == len(keys):
-            raise UsageError("a config change names a resource", hint=_RESOURCES)
-        refuse_unknown_key(name)
+    if any(find(word.name) for word in keys):
+        raise UsageError("a config change names a resource", hint=_RESOURCES)
     entity = _client_entity(_parts(whom))
     return [client_config_edit(op, entity, word.name, _single(word)) for word in _some(keys, op, ACKS)]
 

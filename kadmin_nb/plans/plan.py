@@ -357,9 +357,9 @@ class Plan(PrintFormats):
         return len(self.changes)
 
     def _alerts(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """What a rollback leaves as it is; what is refused; the dangers, and what lets them through."""
+        """What is refused; the dangers, and what lets them through."""
         dangers = self._refusal_lines(page.syntax or self._syntax, _shown_on(page))
-        lines = [*self._left_lines, *map(refused_line, self._refused[: _shown_on(page)]), *dangers]
+        lines = [*map(refused_line, self._refused[: _shown_on(page)]), *dangers]
         return ["\n".join(lines)] if lines else []
 
     def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -429,11 +429,6 @@ class Plan(PrintFormats):
     def _refusal_lines(self, syntax: Syntax, shown: int | None = advice.SHOWN) -> list[str]:
         """Dangers, and what allows it to be applied; nothing does where the broker refuses a row."""
         return self._advice.refusal_lines(self.reason, syntax, shown, is_applicable=not self._refused)
-
-    @property
-    def _left_lines(self) -> list[str]:
-        """The rows of the plan that it rolls back, and that it leaves as they are, counted."""
-        return self._advice.left_lines() if self.head.undoes else []
 
     @property
     def _noted(self) -> list[str]:

@@ -219,11 +219,7 @@ def content_of(text: str, where: str, at_hand: AtHand) -> Content:
         Another shape, a row that is not a change, two rows of one key, or a note about another plan.
     """
     try:
-        whole = documents.from_json(text)
-    except ValueError as exc:
-        raise Invalid(f"{where} is not a plan file: {exc}") from None
-    try:
-        return _content(_read(_Document, whole, ""), at_hand)
+        return _content(_read(_Document, documents.from_json(text), ""), at_hand)
     except Invalid as exc:
         raise exc.reworded(f"{where} is not a plan file: {exc}") from None
     except KeyError as exc:

@@ -401,10 +401,7 @@ class Stage(PrintFormats):
         return len(self._edits)
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._shown()]
-
-    def _shown(self) -> pa.Table:
-        return self.to_arrow().select(["row", "op", "resource", "key", "wanted", "note"])
+        return [self.to_arrow().select(["row", "op", "resource", "key", "wanted", "note"])]
 
     def _title(self) -> str:
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"

@@ -73,7 +73,7 @@ def test_a_near_miss_gets_the_right_line(notebook, line, hint):
         ("%%kquota set\nset producer_byte_rate=1 user=a", "set is on the line of the magic"),
         ("%%kquota\n# nothing", "the cell has no change in it"),
         ("%%kquota\nset retention.ms=1 topic=a", "line 1: topic belongs to configs, not to quotas"),
-        ("%%kconfig\n\nset x=1 user=a", "line 2: a config change names a resource"),
+        ("%%kconfig\n\nset x=1 user=a", "line 2: unknown client config x"),
         ("%kconfig set retention.ms=1 topic=a broker=1", "a config change names resources of one type"),
         ("%kplan", "a file or a subcommand is required"),
         ("%kplan --apply show p.json", "these options belong to plan -f FILE, not to plan show"),

@@ -22,9 +22,6 @@ REASON = Option("reason", "WHY", words="a reason in the plan")
 NAMED = 5
 """Dangerous rows that are named where many have to be allowed."""
 
-LEFT = "left"
-"""The code of warnings about rows that a rollback leaves as they are: they are shown above its rows."""
-
 SHOWN = 20
 """Lines of each that are shown below a plan."""
 
@@ -60,12 +57,8 @@ class Advice:
         return [*_head(self.dangers, shown), *filter(None, [printable(lifting)])]
 
     def warning_lines(self, shown: int | None = SHOWN) -> list[str]:
-        """The warnings, a line each, but for `left_lines`."""
-        return _head([warning for warning in self.warnings if warning.code != LEFT], shown)
-
-    def left_lines(self) -> list[str]:
-        """What a rollback leaves as it is, a line each."""
-        return _head([warning for warning in self.warnings if warning.code == LEFT], None)
+        """The warnings, a line each."""
+        return _head(self.warnings, shown)
 
     def notes(self) -> list[dict[str, str]]:
         """The notes of a plan's file that say it."""

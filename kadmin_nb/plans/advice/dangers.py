@@ -56,7 +56,5 @@ def advice_on(kafka: Kafka, changes: Sequence[Change], state: ObservedState | No
     groups = by_kind(changes)
     for kind, mine in groups.items():
         kind.read_for_warnings(kafka, mine, facts)
-    all_dangers = found(kafka, changes, facts)
-    return Advice(
-        all_dangers, tuple(warning for kind, mine in groups.items() for warning in kind.warnings(mine, facts))
-    )
+    dangers = found(kafka, changes, facts)
+    return Advice(dangers, tuple(warning for kind, mine in groups.items() for warning in kind.warnings(mine, facts)))

@@ -466,7 +466,7 @@ class _Run:
 
     def _give_back(self) -> tuple[str | None, str | None]:
         """Give the lease back: the note of the run, and where another had the lease meanwhile, who and which rows."""
-        why, rows = self.lock.give_back(), self.lock.unproven
+        why, rows = self.lock.close(), self.lock.unproven
         if why is None or not rows:
             return self.lock.note, None
         if why.code != LOST:

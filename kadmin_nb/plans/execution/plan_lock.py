@@ -94,10 +94,6 @@ class PlanLock:
         self.unproven.clear()
         return None
 
-    def give_back(self) -> Refusal | None:
+    def close(self) -> Refusal | None:
         """Give it back: `LOST` where another has it or had it while rows were sent; else why that is not known."""
         return self._lease.release() if self._lease is not None else None
-
-    def close(self) -> None:
-        """Give it back, where that was not done."""
-        self.give_back()

@@ -16,7 +16,6 @@ from ...hints import Hint, Sentence, plan_verb, sentence, short_id
 from ...model.changes import DELETE, SET, Change, Edit, Target
 from ...model.findings import WARNING, Finding
 from .. import VERIFY_TIMEOUT
-from ..advice import LEFT
 from ..journal.replay import JournalState
 from ..kinds import take
 from ..observed_state import ObservedState, ObservedValue
@@ -234,8 +233,8 @@ def reason(found: Remains) -> str:
 
 
 def warnings(found: Remains) -> list[Finding]:
-    """What the plan that rolls back leaves alone, to be told above its rows."""
-    return [Finding(LEFT, WARNING, line) for line in found.left_alone]
+    """What the plan that rolls back leaves alone."""
+    return [Finding("left", WARNING, line) for line in found.left_alone]
 
 
 def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
