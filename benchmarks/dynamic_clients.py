@@ -19,7 +19,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from benchmarks.timing import Row, interleaved, ratio, row
 from kadmin_nb.client_configs.follower import ConfigReader, Reporter
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
-from kadmin_nb.client_configs.settings import MILLISECONDS, REFRESH_INTERVAL, client_settings
+from kadmin_nb.client_configs.settings import INTERVAL_MS, REFRESH_INTERVAL, client_settings
+from kadmin_nb.client_configs.wrappers import FLUSH_TIMEOUT
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.local import LocalKafka, start
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
@@ -103,7 +104,7 @@ def _enqueue(producer: Producer) -> None:
 
 def _flip_under_load(config: dict[str, str]) -> Row:
     """The longest time from `produce` to its report, while `acks` goes to and fro."""
-    bound = MILLISECONDS["kadmin.flush.timeout.ms"] / 1000 + GRACE
+    bound = FLUSH_TIMEOUT + GRACE
     own = {"kadmin.user": USER, "client.id": "flipping", REFRESH_INTERVAL: 200}
     stop = threading.Event()
     delays: list[float] = []
@@ -147,7 +148,7 @@ def _refreshes(relay: Relay, kafka: LocalKafka, clients: int) -> list[Row]:
             began = time.perf_counter()
             list(pool.map(refresh, range(clients)))
         spent = time.perf_counter() - began
-    share = 60_000 / MILLISECONDS[REFRESH_INTERVAL] / clients
+    share = 60_000 / INTERVAL_MS / clients
     note = f"{clients} clients, {ENTRIES:,} entries; {spent / clients * 1000:.0f} ms a refresh, 8 at a time"
     requests, size = relay.requests * share, relay.bytes * share
     return [

@@ -37,7 +37,7 @@ from .records import (
     Status,
     StatusKey,
 )
-from .settings import Choice, ClientSettings, choose, configured, effective, running
+from .settings import Choice, ClientSettings, choose, effective, running
 
 SOFTWARE = "kadmin_nb"
 
@@ -227,7 +227,7 @@ class Follower(Generic[Client]):
     def _built(self, choice: Choice) -> tuple[Client | None, Choice]:
         """A client with these values, or none and the values refused, for the reason that librdkafka gives."""
         try:
-            return self._build(configured(self._settings.config, choice.values)), choice
+            return self._build({**self._settings.config, **choice.values}), choice
         except KafkaException as exc:
             reasons = dict.fromkeys(choice.values, exc.args[0].str())
             return None, choice.refusing(reasons, self.current.values)

@@ -23,12 +23,13 @@ from .records import Entry
 
 USER = "kadmin.user"
 REFRESH_INTERVAL = "kadmin.refresh.interval.ms"
-FLUSH_TIMEOUT = "kadmin.flush.timeout.ms"
+INTERVAL_MS = 5 * 60_000
+"""The refresh interval, unless the application says another."""
 
-MILLISECONDS = {REFRESH_INTERVAL: 5 * 60_000, FLUSH_TIMEOUT: 5_000}
-"""Our keys that are times, with their defaults."""
+KEYS = (USER, REFRESH_INTERVAL)
 
-KEYS = (USER, *MILLISECONDS)
+_SAME = {"request.required.acks": ACKS}
+"""librdkafka's other name of a key that entries are about."""
 
 _UNNAMED = "rdkafka"
 """The client-id that librdkafka gives to a client without one."""
@@ -47,12 +48,11 @@ _CONNECTING_PREFIXES = ("sasl.", "ssl.", "security.", "socket.", "broker.address
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """The owner of a client, librdkafka's part of its configuration, and our times in seconds."""
+    """The owner of a client, librdkafka's part of its configuration, and the seconds between two readings."""
 
     entity: ClientEntity
     config: dict[str, Any]
     refresh_interval: float
-    flush_timeout: float
 
     @property
     def connection(self) -> dict[str, Any]:
@@ -70,19 +70,14 @@ def client_settings(config: Mapping[str, Any] | None, keywords: Mapping[str, Any
         An unknown key of ours, a time that is not one, or nobody can tell the user.
     """
     merged = {**(config or {}), **keywords}
-    theirs = {key: value for key, value in merged.items() if not key.startswith("kadmin.")}
-    ours = {key: value for key, value in merged.items() if key not in theirs}
+    theirs = {_SAME.get(key, key): value for key, value in merged.items() if not key.startswith("kadmin.")}
+    ours = {key: value for key, value in merged.items() if key.startswith("kadmin.")}
     for key in ours.keys() - set(KEYS):
         raise UsageError(f"unknown client setting {key}", hint=did_you_mean(key, KEYS, f"One of {', '.join(KEYS)}."))
-    times = (_seconds(key, ours.get(key, default)) for key, default in MILLISECONDS.items())
-    return ClientSettings(_client_entity(ours, theirs), theirs, *times)
-
-
-def _seconds(key: str, value: object) -> float:
-    text = str(value)
-    if not (text.isascii() and text.isdecimal() and int(text) > 0):
-        raise UsageError(f"{key}={value} is not a number of milliseconds, from 1")
-    return int(text) / 1000
+    interval = str(ours.get(REFRESH_INTERVAL, INTERVAL_MS))
+    if not (interval.isascii() and interval.isdecimal() and int(interval) > 0):
+        raise UsageError(f"{REFRESH_INTERVAL}={interval} is not a number of milliseconds, from 1")
+    return ClientSettings(_client_entity(ours, theirs), theirs, int(interval) / 1000)
 
 
 def _client_entity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> ClientEntity:
@@ -108,8 +103,6 @@ def _login(theirs: Mapping[str, Any]) -> str | None:
 
 DEFAULTS = {ACKS: ALL_REPLICAS[0], SESSION_TIMEOUT: "45000", HEARTBEAT_INTERVAL: "3000"}
 """librdkafka's, where neither an entry nor the client's own configuration says otherwise."""
-
-_ALIASES = {ACKS: (ACKS, "request.required.acks")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +191,5 @@ def effective(static: Static, choice: Choice) -> dict[str, str]:
 
 
 def _static_value(key: str, static: Static) -> str:
-    values = (static[alias] for alias in _ALIASES.get(key, (key,)) if alias in static)
-    text = str(next(values, DEFAULTS[key]))
+    text = str(static.get(key, DEFAULTS[key]))
     return text if _reason_against(key, text) else stored_value(key, text)
-
-
-def configured(static: Static, values: Mapping[str, str]) -> dict[str, Any]:
-    """The configuration with these values before its own, by whatever names it has them."""
-    names = {alias for key in values for alias in _ALIASES.get(key, (key,))}
-    return {**{key: value for key, value in static.items() if key not in names}, **values}

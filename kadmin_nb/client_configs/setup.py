@@ -46,11 +46,6 @@ CREATING = 30.0
 
 _UNKNOWN_TOPIC = 3
 _TO_WRITE_ENTRIES = rights.on_topic("WRITE", CONFIGS_TOPIC)
-_OF_CLIENTS = (
-    rights.on_topic("READ", CONFIGS_TOPIC),
-    rights.on_topic("WRITE", REGISTRATIONS_TOPIC),
-    rights.on_topic("WRITE", STATUS_TOPIC),
-)
 _CHECK = "client configs"
 _MISSING = {"is_missing": True}
 """The evidence of a finding on a topic that `apply` creates."""
@@ -65,9 +60,9 @@ class SetupAnswer(Findings):
     schema = schemas.CHECKS
     _is_frame = False
 
-    def __init__(self, kafka: WireKafka, clients: Sequence[str]) -> None:
-        self._kafka, self._clients = kafka, clients
-        super().__init__(_checks(kafka, clients), kafka.id)
+    def __init__(self, kafka: WireKafka) -> None:
+        self._kafka = kafka
+        super().__init__(_checks(kafka), kafka.id)
 
     def apply(self) -> SetupAnswer:
         """Create the topics that are missing; everything is read again, before and after.
@@ -77,27 +72,26 @@ class SetupAnswer(Findings):
         Invalid
             A topic exists with other settings: nothing is changed.
         PlanRefused
-            A right of these checks is missing on a cluster with an authorizer: nothing is created.
+            No ACL covers the topic of entries on a cluster with an authorizer: nothing is created.
         NotAuthorized
             CREATE on a topic is missing.
         """
         self._kafka.wire.settings.refuse_unplanned("these topics are")
-        checks = {str(check.target): check for check in _checks(self._kafka, self._clients)}
+        checks = {str(check.target): check for check in _checks(self._kafka)}
         missing = [name for name in SETTINGS if checks[name].evidence == _MISSING]
         for name in SETTINGS:
             if checks[name].severity != OK and name not in missing:
                 raise _other_settings(name, checks[name].message)
-        grants = [check.fix for check in checks.values() if check.evidence == _NOT_GRANTED and check.fix]
-        if missing and grants:
+        grant = next((check.fix for check in checks.values() if check.evidence == _NOT_GRANTED), None)
+        if missing and grant:
             raise PlanRefused(
-                f"rights to the topic {CONFIGS_TOPIC} and the others are missing, without which it may be open to all: "
-                "nothing was created",
+                f"no ACL covers the topic {CONFIGS_TOPIC}, which may then be open to all: nothing was created",
                 code="TOPIC_AUTHORIZATION_FAILED",
-                hint=f"Grant them first: {'; '.join(grants)}",
+                hint=f"Grant the right first: {grant}",
             )
         for name in missing:
             CompactedTopic(self._kafka.wire, name, SETTINGS[name]).ensure(time.monotonic() + CREATING)
-        return SetupAnswer(self._kafka, self._clients)
+        return SetupAnswer(self._kafka)
 
     def _title(self) -> str:
         in_order = sum(check.severity == OK for check in self.findings)
@@ -111,19 +105,11 @@ class SetupAnswer(Findings):
         return _other_settings(str(row["subject"]), str(row["note"]))
 
 
-def _checks(kafka: WireKafka, clients: Sequence[str]) -> Iterator[Finding]:
-    """The findings on the topics, on the rights of clients, and on the principals that may write entries."""
+def _checks(kafka: WireKafka) -> Iterator[Finding]:
+    """The findings on the topics, and on the principals that may write entries."""
     existing = acls.all_acls(kafka.wire)
     for name in SETTINGS:
         yield _topic_check(kafka, name)
-    for principal in clients if existing is not None else ():
-        for right in _OF_CLIENTS:
-            granted = any(acl.principal == principal and acl.allows(right) for acl in existing or ())
-            severity, note = (OK, "granted") if granted else (WARNING, "no ACL grants it")
-            fix = None if granted else right.granting_line(principal)
-            yield Finding(
-                _CHECK, severity, note, f"{principal}: {right}", fix=fix, evidence={} if granted else _NOT_GRANTED
-            )
     yield _writers_check(existing, kafka.wire.settings.principal)
 
 

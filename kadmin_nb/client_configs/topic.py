@@ -289,18 +289,13 @@ class _Alteration:
         return dict.fromkeys(self._wishes, Refusal(certain, f"nothing was written: {text}"))
 
     def _refuse_other_settings(self) -> None:
-        """Refuse a topic that loses entries, or their removal; where its configs may not be seen, nobody can say."""
-        policy, stay = self._configs(Resource("TOPIC", self._topic.name), [_POLICY, TOMBSTONES_STAY])
-        if policy not in (None, _COMPACTED):
-            raise self._other_setting(f"{_POLICY}={policy}: its entries would be lost", f"{_POLICY}={_COMPACTED}")
-        if stay is not None and int(stay) < int(needed := TOPIC_CONFIGS[TOMBSTONES_STAY]):
-            lost = "a client that is away for longer would follow a removed entry"
-            raise self._other_setting(f"{TOMBSTONES_STAY}={stay}: {lost}", f"{TOMBSTONES_STAY}={needed}")
-
-    def _other_setting(self, problem: str, setting: str) -> Invalid:
+        """Refuse a topic that loses entries; where its configs may not be seen, nobody can say."""
         name = self._topic.name
-        hint = f"If it is kadmin_nb's: config set {setting} topic={name}"
-        return Invalid(f"the topic {name} has {problem}", code="INVALID_CONFIG", hint=hint)
+        (policy,) = self._configs(Resource("TOPIC", name), [_POLICY])
+        if policy not in (None, _COMPACTED):
+            problem = f"the topic {name} has {_POLICY}={policy}: its entries would be lost"
+            hint = f"If it is kadmin_nb's: config set {_POLICY}={_COMPACTED} topic={name}"
+            raise Invalid(problem, code="INVALID_CONFIG", hint=hint)
 
     def _bounds(self) -> SessionBounds | None:
         """The session timeouts that brokers take; None where no session timeout is set, or they may not be seen."""

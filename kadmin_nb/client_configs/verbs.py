@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
@@ -50,10 +50,6 @@ class RegisteredClient:
     def entity(self) -> ClientEntity:
         """The user and client-id that it belongs to."""
         return ClientEntity(self.name.user, self.name.client_id)
-
-    def is_below(self, entity: ClientEntity) -> bool:
-        """True if an entry of that entity may decide its values."""
-        return entity in self.entity.levels
 
     def is_alive(self, now: int) -> bool:
         """True until its registration has expired, at a time of the brokers in ms since 1970."""
@@ -167,25 +163,6 @@ class WireClientRegistry:
         return max((v.last_caught_up_timestamp for leader, v in voters if v.replica_id == leader), default=0)
 
 
-Entries = Mapping[ClientEntity, Mapping[str, tuple[str, int]]]
-"""The value and the revision of each entity's keys."""
-
-
-def entries_of(stored: pa.Table) -> Entries:
-    """CLIENT_CONFIGS by entity and key."""
-    entries: dict[ClientEntity, dict[str, tuple[str, int]]] = {}
-    for row in stored.to_pylist():
-        entity = ClientEntity(row["user"], row["client_id"])
-        entries.setdefault(entity, {})[row["key"]] = row["value"], row["revision"]
-    return entries
-
-
-def entries_for(client: RegisteredClient, entries: Entries) -> Mapping[str, tuple[str, int]]:
-    """The value and the revision of each key that a client supports and that its entries set."""
-    in_force = merged(entries.get(level, {}) for level in client.entity.levels)
-    return {key: entry for key, entry in in_force.items() if client.supports(key)}
-
-
 # --- verbs ---
 
 FOLLOWS, REFUSES, BEHIND, STATIC, SILENT = "follows", "refuses", "behind", "static", "silent"
@@ -239,29 +216,12 @@ class ClientConfigs:
         is_user, is_client = matcher(users), _client_filter(client_id, strict)
         entities = zip(table["user"].to_pylist(), table["client_id"].to_pylist(), strict=True)
         chosen = pa.array([is_user(user) and is_client(client_id) for user, client_id in entities], pa.bool_())
-        return self._answer(table.filter(chosen), table)
-
-    def resolve(self, user: str, client_id: str = "") -> Answer:
-        """CLIENT_CONFIGS: the entries that a client follows, its client-id's before its user's.
-
-        A blank client-id is a client that sends none: it follows its user's. What is not set here, the client's own
-        configuration says.
-
-        Raises
-        ------
-        Invalid
-            No user.
-        NotAuthorized
-            READ on the topic is missing.
-        """
-        entity = ClientEntity.of(user, client_id or None)
-        table = self._kafka.client_configs.describe([entity.user])
-        entries: dict[ClientEntity, dict[str, _Row]] = defaultdict(dict)
-        for row in table.to_pylist():
-            entries[ClientEntity(row["user"], row["client_id"])][row["key"]] = row
-        in_force = merged(entries[level] for level in entity.levels)
-        rows = [in_force[key] for key in sorted(in_force)]
-        return self._answer(schemas.table(schemas.CLIENT_CONFIGS, rows), table)
+        answer = Answer(stamped(table.filter(chosen), self._kafka.id))
+        if topic := mark(table, schemas.TOPIC_MISSING):
+            answer.hint = f"There is no topic {topic}: no client config was ever set."
+        if passed_over := mark(table, schemas.PASSED_OVER):
+            answer.hint = f"{passed_over} records of the topic cannot be read and were skipped."
+        return answer
 
     def status(self, *, user: object = ANY, client_id: object = ANY) -> Answer:
         """STATUS: the values that each of these clients says it runs with, and why it refuses others.
@@ -270,8 +230,10 @@ class ClientConfigs:
         """
         registry = self._kafka.client_registry.describe()
         clients = _selected_clients(registry.clients, user, client_id)
-        entries = entries_of(self._kafka.client_configs.describe({client.entity.user for client in clients}))
-        rows = (row for client in clients for row in _status_rows(client, entries_for(client, entries)))
+        entries: dict[ClientEntity, dict[str, _Row]] = defaultdict(dict)
+        for row in self._kafka.client_configs.describe({client.entity.user for client in clients}).to_pylist():
+            entries[ClientEntity(row["user"], row["client_id"])][row["key"]] = row
+        rows = (row for client in clients for row in _status_rows(client, entries))
         return self._registry_answer(schemas.STATUS, rows, registry)
 
     def clients(self, key: str | None = None, *, user: object = ANY, client_id: object = ANY) -> Answer:
@@ -315,36 +277,22 @@ class ClientConfigs:
         """
         self._kafka.wire.settings.refuse_unplanned("registrations are")
         entity = ClientEntity.of(user, client_id)
-        names = [client.name for client in self._kafka.client_registry.describe().clients if client.is_below(entity)]
+        clients = self._kafka.client_registry.describe().clients
+        names = [client.name for client in clients if entity in client.entity.levels]
         self._kafka.client_registry.forget(names)
         return len(names)
 
-    def setup(self, *, clients: Sequence[str] = ()) -> SetupAnswer:
+    def setup(self) -> SetupAnswer:
         """CHECKS of the topics and rights as they are; its `apply()` creates the topics that are missing.
 
         Only the admin may write entries; clients read them, and write the two topics about themselves.
-
-        Parameters
-        ----------
-        clients
-            The principals of applications, such as `User:app`: the rights that they need are checked, too.
 
         Raises
         ------
         NotAuthorized
             DESCRIBE on the cluster or DESCRIBE_CONFIGS on a topic is missing.
         """
-        return SetupAnswer(self._kafka, clients)
-
-    def _answer(self, rows: pa.Table, described: pa.Table) -> Answer:
-        """An answer that says what of the topic could not be read."""
-        passed_over = mark(described, schemas.PASSED_OVER)
-        answer = Answer(stamped(rows, self._kafka.id, {schemas.PASSED_OVER: passed_over} if passed_over else None))
-        if topic := mark(described, schemas.TOPIC_MISSING):
-            answer.hint = f"There is no topic {topic}: no client config was ever set."
-        if passed_over:
-            answer.hint = f"{passed_over} records of the topic cannot be read and were skipped."
-        return answer
+        return SetupAnswer(self._kafka)
 
     def _registry_answer(self, frame: type[Frame], rows: Iterable[_Row], registry: Registry) -> Answer:
         notes = "\n".join(_notes_on(registry))
@@ -368,12 +316,6 @@ def _client_filter(client_id: Any, strict: bool) -> Any:
 # --- clients ---
 
 
-def matcher_of(user: object, client_id: object) -> Callable[[str, str], bool]:
-    """Tells whether a client is one of those asked about."""
-    is_user, is_client = (matcher(selector(kind, value)) for kind, value in (("user", user), ("client-id", client_id)))
-    return lambda name, id_of_client: is_user(name) and is_client(id_of_client)
-
-
 def without_default(kind: str, value: Any) -> Selector:
     """The names of these that clients may have: no default has any."""
     return tuple(part for part in selector(kind, value) if part is not DEFAULT)
@@ -383,18 +325,16 @@ def supported_keys(
     kafka: LiveKafka, user: Any, client_id: Any, timeout: float
 ) -> dict[tuple[ClientEntity, tuple[str, str]], list[str]]:
     """KIP-649's EntityCompatibility: the keys that each registered software and version supports."""
-    is_chosen = matcher_of(without_default("user", user), without_default("client-id", client_id))
+    registry, named = kafka.client_registry.describe(timeout=timeout), without_default
     keys: dict[tuple[ClientEntity, tuple[str, str]], set[str]] = defaultdict(set)
-    for client in kafka.client_registry.describe(timeout=timeout).clients:
-        name = client.name
-        if is_chosen(name.user, name.client_id):
-            keys[client.entity, (name.software, name.version)].update(client.registration.keys)
+    for client in _selected_clients(registry.clients, named("user", user), named("client-id", client_id)):
+        keys[client.entity, (client.name.software, client.name.version)].update(client.registration.keys)
     return {whose: [key for key in CLIENT_KEYS if key in supported] for whose, supported in keys.items()}
 
 
 def _selected_clients(clients: Iterable[RegisteredClient], user: object, client_id: object) -> list[RegisteredClient]:
-    fits = matcher_of(user, client_id)
-    return [client for client in clients if fits(client.name.user, client.name.client_id)]
+    is_user, is_client = matcher(selector("user", user)), matcher(selector("client-id", client_id))
+    return [client for client in clients if is_user(client.name.user) and is_client(client.name.client_id)]
 
 
 def _notes_on(registry: Registry) -> Iterator[str]:
@@ -420,7 +360,7 @@ def _follower_rows(client: RegisteredClient, keys: Iterable[str]) -> Iterator[_R
         }
 
 
-def _status_rows(client: RegisteredClient, entries: Mapping[str, tuple[str, int]]) -> Iterator[_Row]:
+def _status_rows(client: RegisteredClient, entries: Mapping[ClientEntity, Mapping[str, _Row]]) -> Iterator[_Row]:
     """What it says of each key, beside the entries that it is to follow."""
     name, status = client.name, client.status
     row: _Row = {"user": name.user, "client_id": name.client_id, "instance": name.instance}
@@ -428,19 +368,19 @@ def _status_rows(client: RegisteredClient, entries: Mapping[str, tuple[str, int]
         yield {**row, "state": SILENT}
         return
     row |= {"revision": status.revision, "at": appended_at(client.said)}
-    keys = sorted({*status.effective, *status.rejected, *entries})
+    in_force = merged(entries.get(level, {}) for level in client.entity.levels)
+    keys = sorted({*status.effective, *status.rejected, *filter(client.supports, in_force)})
     for key in keys:
         value, reason = status.effective.get(key), status.rejected.get(key)
-        behind = _behind(value, entries.get(key))
+        behind = _behind(value, in_force.get(key))
         state = REFUSES if reason is not None else BEHIND if behind else FOLLOWS
         yield {**row, "key": key, "value": value, "state": state, "reason": reason or behind}
     if not keys:
         yield {**row, "state": STATIC}
 
 
-def _behind(value: str | None, entry: tuple[str, int] | None) -> str | None:
+def _behind(value: str | None, entry: _Row | None) -> str | None:
     """The entry that a client with this value does not follow, in words; None where it does."""
     if entry is None:
         return "no entry has it any more"
-    wanted, revision = entry
-    return None if value == wanted else f"the entry of revision {revision} is {wanted}"
+    return None if value == entry["value"] else f"the entry of revision {entry['revision']} is {entry['value']}"

@@ -22,6 +22,8 @@ from .settings import client_settings
 
 _INSIDE = 0.0005
 """Seconds after which the calls within `produce` are counted again."""
+FLUSH_TIMEOUT = 5.0
+"""Seconds that a producer waits for its messages before it takes a new value."""
 _GRACE = 0.5
 """Seconds after the flush's bound until a waiting message gives up the change; then a callback waits for it."""
 
@@ -31,7 +33,7 @@ class DynamicProducer(Followed[Producer], Producer):
 
     It takes the same configuration, and keys of its own that begin with `kadmin.`: docs/client-configs.md lists them.
     A new value comes into force in `poll` or `flush`: messages produced meanwhile wait until those before them are
-    delivered, and go to a client with the new value. If that takes longer than `kadmin.flush.timeout.ms`, nothing
+    delivered, and go to a client with the new value. If that takes longer than five seconds, nothing
     changes, and the next refresh tries again. Delivery reports are called by `poll` and `flush`, as always. All other
     calls are confluent-kafka's own.
     """
@@ -95,7 +97,7 @@ class DynamicProducer(Followed[Producer], Producer):
             self._produce = self._produce_after_change
         is_drained = False
         try:
-            is_drained = self._drain(time.monotonic() + self._settings.flush_timeout)
+            is_drained = self._drain(time.monotonic() + FLUSH_TIMEOUT)
         finally:  # a callback of the application may raise
             with self._changed:
                 self._finish(candidate, is_drained)
@@ -128,7 +130,7 @@ class DynamicProducer(Followed[Producer], Producer):
         A callback of the application may wait for a lock whose owner waits here. That ends with the bound: the owner
         gives the change up, and goes ahead.
         """
-        bound = self._settings.flush_timeout + _GRACE
+        bound = FLUSH_TIMEOUT + _GRACE
         if not self._changed.wait_for(lambda: self._changing in (None, threading.get_ident()), bound):
             self._given_up = True
 

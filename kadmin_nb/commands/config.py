@@ -226,10 +226,7 @@ def forget(session: Session, words: tuple[str, ...]) -> Any:
 @client_configs.command()
 @options.reading
 @click.option("--apply", is_flag=True, help="Create the topics that are missing.")
-@click.option(
-    "--clients", multiple=True, metavar="PRINCIPAL", help="Also check the rights of these applications: User:app."
-)
-def init(session: Session, apply: bool, clients: tuple[str, ...]) -> Any:
+def init(session: Session, apply: bool) -> Any:
     """Check the topics of dynamic client configs, or create them.
 
     The three topics and the rights to them are checked; --apply creates the topics that are missing. A missing right
@@ -237,7 +234,7 @@ def init(session: Session, apply: bool, clients: tuple[str, ...]) -> Any:
     changed: if one has other settings, the command fails and creates nothing.
     """
     cluster = session.cluster_to_change if apply else session.cluster
-    setup = cluster.client_configs.setup(clients=clients)
+    setup = cluster.client_configs.setup()
     return setup.apply() if apply else setup
 
 

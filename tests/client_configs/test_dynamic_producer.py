@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from kadmin_nb.client_configs import wrappers
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.local import LocalKafka
 from tests.client_configs.written_entries import (
@@ -135,11 +136,13 @@ def received(broker: dict[str, str], topic: str, count: int) -> dict[str, list[i
     return dict(numbers)
 
 
-def test_messages_that_cannot_be_delivered_keep_the_client(config, broker, make_topic, kafka, unique, caplog) -> None:
+def test_messages_that_cannot_be_delivered_keep_the_client(
+    config, broker, make_topic, kafka, unique, caplog, monkeypatch
+) -> None:
     """The change threw away what the brokers had not acknowledged."""
     topic, delivered = unique("topic"), []
-    stalls = {"kadmin.flush.timeout.ms": 100, "allow.auto.create.topics": False}
-    with DynamicProducer(config | stalls) as producer:
+    monkeypatch.setattr(wrappers, "FLUSH_TIMEOUT", 0.1)
+    with DynamicProducer(config | {"allow.auto.create.topics": False}) as producer:
         producer.produce(topic, "0", "a", on_delivery=lambda error, _: delivered.append(error))
         revision = set_acks(config, "1")
         eventually(lambda: (producer.poll(0), "not yet changed" in caplog.text)[1], True)
@@ -197,10 +200,11 @@ def test_a_callback_may_produce_while_the_client_changes(config, broker, topic, 
     assert received(broker, topic, 4) == {"a": [0, 1, 2, 3]}
 
 
-def test_a_callback_that_waits_for_a_producing_thread_gives_the_change_up(config, topic, caplog) -> None:
+def test_a_callback_that_waits_for_a_producing_thread_gives_the_change_up(config, topic, caplog, monkeypatch) -> None:
     """Thread one held our lock and waited in produce, thread two had our callback wait for the lock: for ever."""
     ours, is_owned = threading.Lock(), threading.Event()
-    with DynamicProducer(config, **{"kadmin.flush.timeout.ms": 200}) as producer:
+    monkeypatch.setattr(wrappers, "FLUSH_TIMEOUT", 0.2)
+    with DynamicProducer(config) as producer:
 
         def report(*_: object) -> None:
             is_owned.wait(10)

@@ -64,7 +64,6 @@ def test_without_rights_it_is_no_empty_answer(person, alice):
     stage.set_client_config("acks", "-1", user=alice, client_id="app")
     attempts = (
         lambda: cluster.client_configs.describe(user=alice),
-        lambda: cluster.client_configs.resolve(alice, "app"),
         stage.plan,
     )
     for attempt in attempts:

@@ -175,7 +175,7 @@ def test_a_profile_that_wants_approvals_has_them_wanted_in_every_door(
             with pytest.raises(kn.PlanRefused, match="approved plans only"):
                 refused()
         with pytest.raises(kn.PlanRefused, match="approved plans only, and these topics are in no plan"):
-            careful.client_configs.setup(clients=["User:app"]).apply()
+            careful.client_configs.setup().apply()
         with pytest.raises(kn.PlanRefused, match="registrations are in no plan"):
             careful.client_configs.forget("nobody")
         assert not len(careful.quotas.describe(user=user))
