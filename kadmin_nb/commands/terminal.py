@@ -246,17 +246,14 @@ def _say(exc: Hinted) -> None:
 
 def _in_colours(lines: Iterable[str]) -> Iterator[str]:
     """The lines of an error, as wide as the window: its kind in red, a hint dim."""
-    has_colour = can_colour(sys.stderr)
-    for number, text in enumerate(lines):
-        kind, colon, _ = text.partition(": ")
-        is_hint = number or kind == "Hint"
-        first, *others = between_words(text, width_of(sys.stderr)) if sys.stderr.isatty() else [text]
-        if not has_colour or not colon:
-            yield from (first, *others)
-        elif is_hint:
-            yield from (inked(line, DIM) for line in (first, *others))
-        else:
-            yield from (first.replace(kind, inked(kind, RED), 1), *others)
+    for text in lines:
+        kind = text.partition(":")[0]
+        parts = between_words(text, width_of(sys.stderr)) if sys.stderr.isatty() else [text]
+        if can_colour(sys.stderr) and kind == "Hint":
+            parts = [inked(part, DIM) for part in parts]
+        elif can_colour(sys.stderr):
+            parts[0] = parts[0].replace(kind, inked(kind, RED), 1)
+        yield from parts
 
 
 def _print_note(text: str) -> None:

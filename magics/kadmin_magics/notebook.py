@@ -53,36 +53,24 @@ class NotebookSession(Session):
 
     @contextmanager
     def at(self, target: object, properties: Mapping[str, str]) -> Iterator[Session]:
-        if target is not None and not isinstance(target := _target(target), str):
-            with self._at_cluster(target, properties) as session:
-                yield session
-            return
-        if not properties and (target is None or (target == self.target and not self.properties)):
+        named = None if target is None else _target(target)
+        is_current = named is None or named is self.connected or (named == self.target and not self.properties)
+        if is_current and not properties:
             yield self
             return
-        if target is None and self.target is None and self.connected is not None:
-            raise UsageError("--property and --timeout need --cluster: the current cluster was passed as a Cluster")
-        other = self._other(target if target is not None else self.target, properties)
+        named = self.target or self.connected if named is None else named
+        told = (self.variables, self.frames, self.progress, self.note, self.cell)
+        other = NotebookSession(None, properties, *told, has_stage=False)
+        if named is None or isinstance(named, str):
+            other.target = named
+        elif properties:
+            raise UsageError("--property and --timeout are of a new connection, but a Cluster was passed")
+        else:  # it stays open
+            other.connected, other.owns = named, False
         try:
             yield other
         finally:
             other.close()
-
-    @contextmanager
-    def _at_cluster(self, cluster: Cluster, properties: Mapping[str, str]) -> Iterator[Session]:
-        """The session at a Cluster that a variable holds, which stays open."""
-        if properties:
-            raise UsageError("--property and --timeout are of a new connection, but a Cluster was passed")
-        if cluster is self.connected:
-            yield self
-            return
-        other = self._other(None, {})
-        other.connected, other.owns = cluster, False
-        yield other
-
-    def _other(self, target: str | None, properties: Mapping[str, str]) -> NotebookSession:
-        told = (self.variables, self.frames, self.progress, self.note, self.cell)
-        return NotebookSession(target, properties, *told, has_stage=False)
 
     def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
         """Make another cluster the current one; the one before ends when nothing holds it any more.
