@@ -52,7 +52,7 @@ class PlanOptions:
 class Session:
     """The memory of one entry point. This one, the terminal's, lasts for one command and keeps no stage.
 
-    `variables` are those of a notebook's `{expr}`, `frames` finds what a frame's name means; `progress` and
+    `variables` are those of a notebook's `{expr}`, `frames` finds the variable that is called so; `progress` and
     `note` are told of what takes long; `cell` is the text of the cell, in a notebook.
     """
 
@@ -120,12 +120,6 @@ class Session:
         if self.note is not None:
             for line in lines:
                 self.note(line)
-
-    def find_frame(self, name: str) -> Any:
-        """The frame of that name: a notebook's variable, in the terminal a Parquet or CSV file."""
-        if self.frames is None:
-            raise UsageError(f"{name} cannot be looked up here")
-        return self.frames(name)
 
     @property
     def expand(self) -> Expand:
@@ -246,11 +240,12 @@ FRAME_FILES = (".parquet", ".csv")
 
 
 def frame_or_file(session: Session, name: Any) -> Any:
-    """The path of an existing Parquet or CSV file; otherwise the frame of that name. An object is itself."""
+    """The path of a Parquet or CSV file, or the notebook's variable of that name. An object is itself."""
     if isinstance(name, str):
         place = Path(name)
-        return place if place.suffix in FRAME_FILES and place.exists() else session.find_frame(name)
-    if isinstance(name, Path) and name.suffix not in FRAME_FILES:  # the text of a variable names nothing else
+        find = None if place.suffix in FRAME_FILES and place.exists() else session.frames
+        name = find(name) if find else place
+    if isinstance(name, Path) and name.suffix not in FRAME_FILES:
         raise UsageError(f"{name} is neither a frame nor a {' or '.join(FRAME_FILES)} file")
     if isinstance(name, Path) and not name.exists():
         raise NotFound(f"no such file: {name}")

@@ -12,7 +12,7 @@ from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from .. import files
 from ..errors import (
@@ -20,7 +20,6 @@ from ..errors import (
     Hinted,
     Interrupted,
     KadminError,
-    NotFound,
     UsageError,
     between_words,
     printable,
@@ -119,7 +118,6 @@ def run_line(words: list[str]) -> int:
     """Run the words; how that ends."""
     status = StatusLine(sys.stderr)
     session = Session(
-        frames=frame_in_file,
         progress=status.progress,
         note=partial(_note_above, status),
         remembered=default_target(),
@@ -264,13 +262,3 @@ def _note_above(status: StatusLine, text: str) -> None:
     """Print a line that stays, where the line of the status was."""
     status.close()
     _print_note(text)
-
-
-def frame_in_file(name: str) -> Any:
-    """The frame in a Parquet or CSV file."""
-    from ..frames.frame_files import read_table
-
-    place = Path(name)
-    if not place.exists():
-        raise NotFound(f"no such file: {name}")
-    return read_table(place)

@@ -26,8 +26,7 @@ from .state_verbs import history_at
 if TYPE_CHECKING:
     from ..cluster.observation import ObservationAnswer
     from ..frames.answer import Answer
-    from ..usage.engines import LogEngine, Usage
-    from ..usage.request_log import Requests
+    from ..usage.engines import Usage
 
 EVERY = "1 second"
 
@@ -89,12 +88,12 @@ class UsageSource:
 
     def read(self, session: Session) -> Usage:
         """USAGE, in its engine."""
-        from ..usage.engines import Usage
+        from ..usage.engines import LogEngine, Usage
 
         if self.paths:
-            log = self.log()
+            log, (broker,) = LogEngine.of(self.paths, self.engine), self.broker
             with where_spark_is(log.is_spark):
-                requests = self.requests(session, log)
+                requests = log.requests(broker=int(broker) if broker.isdecimal() else broker, tz=self.tz)
                 if not log.is_spark:  # there the log would be read once more for it
                     session.warn(*requests.counts.warnings)
                 return Usage.of_log(requests, self.every or EVERY)
@@ -102,18 +101,6 @@ class UsageSource:
             if self.url:
                 return Usage.of_metrics(self.metrics(), self.engine)
             return Usage.of(usage_frame(session, self.frames[0]), self.engine)
-
-    def log(self) -> LogEngine:
-        """The engine that reads the request log."""
-        from ..usage.engines import LogEngine
-
-        return LogEngine.of(self.paths, self.engine)
-
-    def requests(self, session: Session, log: LogEngine) -> Requests:
-        """The request log, its first lines looked at."""
-        (text,) = self.broker
-        broker = int(text) if text.isdecimal() else text
-        return log.requests(broker=broker, tz=self.tz)
 
     def metrics(self) -> Answer:
         """METRICS out of Prometheus."""
@@ -228,8 +215,7 @@ observing = click.option(
 
 def _observed(session: Session, seconds: float) -> ObservationAnswer:
     """An observation of the brokers whose requests can be read from here."""
-    observed: ObservationAnswer = session.cluster.observe(seconds, to_read=True, progress=session.progress)
-    return observed
+    return session.cluster.observe(seconds, to_read=True, progress=session.progress)
 
 
 @click.command(cls=Verb)

@@ -13,7 +13,6 @@ from pyarrow import parquet
 
 import kadmin_nb as kn
 from kadmin_nb import state
-from kadmin_nb.commands import terminal
 from kadmin_nb.frames import frame_files as frames
 from kadmin_nb.plans.journal import read_records
 from kadmin_nb.policy import rules_of
@@ -48,7 +47,7 @@ def said(*words: str) -> object:
     from kadmin_nb.commands import run
     from kadmin_nb.commands.session import Session
 
-    return run(list(words), Session(frames=terminal.frame_in_file))
+    return run(list(words), Session())
 
 
 def trusting(place: Path) -> dict[str, str]:
