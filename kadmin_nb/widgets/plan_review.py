@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Conflict, Dangerous, Hinted, printable
-from ..frames.answer import Tabular
+from ..errors import Dangerous, Hinted, printable
 from ..frames.blocks import NOTEBOOK, Page, Title
 from ..frames.meanings import in_unit
 from ..hints import magic, short_id
@@ -56,21 +55,18 @@ class PlanReview(Panel):
         self.options = options
         self.dangers = dangers_of(self.plan)
         self.outcomes: Outcomes | None = None
-        self._conflicts: Tabular | None = None
         self._has_changed, self._undone_by = False, ""
         self.next: PlanReview | None = None
         self._can_apply = not plan._refused and not all(change.is_done for change in plan.changes)
         self.origin = origin_of(plan)
         self.staged = None if self.origin is None else self.origin.staged
         self._work = Work(f"kadmin-nb plan {short_id(plan.id)}", self._failed, self._refresh)
-        self._guard, self._is_built, self._is_begun = threading.RLock(), False, False
+        self._guard, self._is_begun = threading.RLock(), False
         self._text, self._is_failed = "", False
         self._advance: Advance | None = None
         self.status = self.remark = ""
         if self.origin is not None:
             self.origin.show(self.plan)
-        if (live := live_of(plan)) is not None:
-            live.follow(self)
 
     def to_arrow(self) -> pa.Table:
         """PLAN."""
@@ -112,11 +108,12 @@ class PlanReview(Panel):
             self._below,
             self._notes,
         )
-        self.outcomes, self._is_built = self._outcomes_so_far(), True
+        self.outcomes = self._outcomes_so_far()
         self._is_begun = self.outcomes is not None
         self._has_changed = self.outcomes is not None and self.outcomes._anything_changed
         if self.origin is not None:
             self.origin.staged.watch(self._refresh)
+        self._live.follow(self)
         self._show_rows()
         self._refresh()
         self._frame = controls.column(self._place)
@@ -132,29 +129,22 @@ class PlanReview(Panel):
 
     def _show_rows(self) -> None:
         """Show the rows of the plan, or what became of them as soon as that is known."""
-        if not self._is_built:
-            return
         outcomes = self.outcomes
         blocks = self.plan._rows_to_show() if outcomes is None else outcomes._content(_PAGE)
-        if self._conflicts is not None:
-            blocks = [*self._conflicts._content(_PAGE), "", *blocks]
         self._controls.rewrite(self._rows, *blocks, page=_PAGE)
         proof = [] if outcomes is None else outcomes._footer(_PAGE)
         self._controls.rewrite(self._notes, *proof, *self._footer(_PAGE))
 
     def _lines_with_ways(self) -> Iterable[Any]:
-        """What stands above the rows: what a rollback leaves, and each row that is refused or dangerous beside what can
-        be done about it."""
-        plan, paragraphs = self.plan, self._controls.paragraphs
-        if plan._left_lines:
-            yield paragraphs("\n".join(plan._left_lines))
+        """What stands above the rows: each row that is refused or dangerous beside what can be done about it."""
+        plan = self.plan
         rows = [(refused_line(change), change, "") for change in plan._refused]
         dangerous = ((f"! {danger.line}", plan.changes[danger.row - 1], danger.allowed_by) for danger in self.dangers)
         rows += [(printable(line), change, "" if plan._refused else allow) for line, change, allow in dangerous]
         for row in rows[:SHOWN]:
             yield self._line_with_ways(*row)
         if len(rows) > SHOWN:
-            yield paragraphs(f"! … and {len(rows) - SHOWN:,} more")
+            yield self._controls.paragraphs(f"! … and {len(rows) - SHOWN:,} more")
 
     def _line_with_ways(self, line: str, change: Change, allow: str) -> Any:
         button, ways = self._controls.button, _ways_out(change)
@@ -169,20 +159,18 @@ class PlanReview(Panel):
 
     def _make_buttons(self) -> Sequence[Any]:
         button = self._controls.button
-        self._apply = button("Apply", self.apply, style="warning", hint="send these changes to the brokers")
-        self._resume = button("Resume", self.apply, style="warning", hint="send the rows that are not applied yet")
+        self._apply = button("Apply", self.apply, style="warning", hint="send what is not applied to the brokers")
         self._stop = button("Stop", self.stop, hint="after the current request")
         self._verify = button("Verify", self.verify, hint="ask every broker again; nothing is sent")
         self._rollback = button("Roll back", self.rollback, hint="a plan that undoes this one, for review")
         self._again = button("Plan again", self.plan_again, hint="the same changes on the cluster as it is now")
-        return self._apply, self._resume, self._stop, self._verify, self._rollback, self._again
+        return self._apply, self._stop, self._verify, self._rollback, self._again
 
     def _refresh(self) -> None:
         """Show what can be done now, and what was done."""
         with self._guard:
-            if self._is_built:
-                self._show_buttons(self._work.is_busy)
-                self._show_progress()
+            self._show_buttons(self._work.is_busy)
+            self._show_progress()
 
     def _show_buttons(self, is_busy: bool) -> None:
         """Those that do something now."""
@@ -190,8 +178,8 @@ class PlanReview(Panel):
         is_done = outcomes is not None and outcomes.ok
         origin, is_undone = self.origin, bool(self._undone_by)
         is_staged = origin is not None and not origin.is_current and len(origin.stage) > 0
-        show(self._apply, self._can_apply and not begun and not is_done, enabled=not is_busy)
-        show(self._resume, begun and not is_done, enabled=not is_busy)
+        self._apply.description = "Resume" if begun else "Apply"
+        show(self._apply, (begun or self._can_apply) and not is_done, enabled=not is_busy)
         show(self._stop, is_busy, enabled=not self._work.is_stopping())
         show(self._verify, begun, enabled=not is_busy)
         show(self._rollback, self._has_changed and not is_undone, enabled=not is_busy)
@@ -236,7 +224,7 @@ class PlanReview(Panel):
 
     def _begin(self, task: Callable[[], None]) -> None:
         def afresh() -> None:
-            self._text, self._is_failed, self._advance, self._conflicts = "", False, None, None
+            self._text, self._is_failed, self._advance = "", False, None
             task()
 
         self._work.start(afresh)
@@ -335,9 +323,6 @@ class PlanReview(Panel):
             rows = exc.rows.to_arrow().select(["row", "allow"]).to_pylist()
             self.confirmations.add(row["allow"] for row in rows[:SHOWN])
             lines = [REFUSED] if {row["row"] for row in rows} <= {danger.row for danger in self.dangers} else lines
-        if isinstance(exc, Conflict):
-            self._conflicts = exc.rows
-            self._show_rows()
         self._is_begun, self._is_failed = self._live.states_so_far(self.plan) is not None, True
         self._text = "\n".join([*([_told(outcomes)] if outcomes is not None else []), *lines])
 
