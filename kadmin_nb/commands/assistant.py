@@ -21,7 +21,7 @@ from ..version import VERSION
 from . import options, run
 from .click_glue import FrameName, Verb
 from .root import root
-from .session import PlanOptions, Session, planned
+from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -59,9 +59,7 @@ def _plan(session: Session, lines: str, file: str, reason: str | None) -> Any:
 
     chosen, edits = PlanOptions(reason, file), change_lines.edits(lines, matches=session.matches(every=False))
     refuse_secrets(edits)
-    stage = session.cluster.new_stage()
-    stage.add(edits)
-    return session.save_or_apply(planned(stage, chosen), chosen)
+    return session.change(edits, chosen)
 
 
 @dataclass(frozen=True)

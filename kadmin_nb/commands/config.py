@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -16,10 +15,9 @@ from ..model.client_configs import CLIENT_KEYS
 from ..model.grammar import format_word
 from ..model.resources import WORDS
 from ..plans import change_words
-from . import completions, options
+from . import completions, kafka_tool, options
 from .click_glue import Verb, Verbs, words
-from .kafka_tool import kafka_connection
-from .options import again, changing, every, planning, read_selectors
+from .options import again, changing, every, read_selectors
 from .session import PlanOptions, Session
 
 RESOURCES = tuple(WORDS)
@@ -285,22 +283,19 @@ def delete(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 
 
 @click.command("scram-credentials", cls=Verb)
-@kafka_connection
-@planning
 @click.option(
     "--describe", "--list", "is_described", is_flag=True, help="The mechanisms and iterations of all users, or of one."
 )
 @click.option("--add", metavar="CREDENTIALS", help="SCRAM-SHA-256=[iterations=8192,password=env:NAME],SCRAM-SHA-512=…")
 @click.option("--delete", "deleted", metavar="MECHANISMS", help="SCRAM-SHA-256,SCRAM-SHA-512")
 @click.option("--username", metavar="NAME", help="Users with these credentials.")
-@click.option("--dry-run", is_flag=True, help="Plan, and change nothing.")
+@kafka_tool.kafka_tool
 def scram_credentials(
     session: Session,
     is_described: bool,
     add: str | None,
     deleted: str | None,
     username: str | None,
-    dry_run: bool,
     plan_options: PlanOptions,
 ) -> Any:
     """The scram-credentials tool of KIP-248: changes are made at once, through a plan with a journal.
@@ -319,11 +314,9 @@ def scram_credentials(
         return session.cluster.scram.describe(**({"user": username} if username else {})).raise_for_errors()
     if username is None:
         raise UsageError("--username is required")
-    if "print" in click.get_current_context().meta and not dry_run:
-        raise UsageError("--print needs --dry-run: without it the change is made")
     verb, named = ("set", _credentials(add)) if add is not None else ("delete", (deleted or "").split(","))
     edits = change_words.scram_edits(verb, [*named, format_word("user", username)])
-    return session.change(edits, replace(plan_options, apply=not dry_run))
+    return kafka_tool.carry_out(session, session.plan_of(edits, plan_options), plan_options)
 
 
 _CREDENTIAL = re.compile(r"([^,=\s]+=(?:\[[^\]]*\]|[^,\[\]]+))(?:,|$)")

@@ -20,7 +20,7 @@ from ..model.levels import DEFAULT_IP, LEVELS, Part
 from ..model.quota_keys import parse_value, text_of
 from . import kafka_tool
 from .click_glue import Verb
-from .session import PlanOptions, Session, planned
+from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
@@ -78,10 +78,7 @@ def _resolved(session: Session, typed: Typed) -> Any:
 
 def _altered(session: Session, typed: Typed, plan_options: PlanOptions) -> Any:
     entity = Entity.of(parts_of(typed))
-    edits = typed_edits(typed, entity)
-    stage = session.cluster.new_stage()
-    stage.add(edits)
-    plan = planned(stage, plan_options)
+    plan = session.plan_of(typed_edits(typed, entity), plan_options)
     if typed["validate_only"]:
         return _refuse_invalid(plan, entity)
     outcomes = kafka_tool.carry_out(session, plan, plan_options)

@@ -41,7 +41,7 @@ from .kafka_configs_words import (
     without_registrations,
 )
 from .options import Command
-from .session import PlanOptions, Session, planned
+from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
@@ -168,10 +168,9 @@ def _registrations_removed(
 
 
 def _planned(session: Session, requested: Wishes, chosen: Sequence[NamedType], plan_options: PlanOptions) -> Plan:
-    stage = session.cluster.new_stage()
     edits = _edits(chosen, requested, plan_options.allow_unknown)
-    stage.add(replace(edit, again=True) for edit in edits)  # as Kafka's own tool, which compares nothing
-    return planned(stage, plan_options)
+    every = (replace(edit, again=True) for edit in edits)  # as Kafka's own tool, which compares nothing
+    return session.plan_of(every, plan_options)
 
 
 def _configs_in(files: Sequence[str]) -> dict[str, str]:

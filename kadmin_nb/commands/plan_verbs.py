@@ -13,7 +13,7 @@ from ..plans.apply_options import ApplyOptions
 from . import options
 from .click_glue import FILE, FRAME, Verbs
 from .options import Finite, again, applying, changing, every
-from .session import PlanOptions, Session, frame_in_arrow, planned, usage_frame
+from .session import PlanOptions, Session, frame_in_arrow, usage_frame
 from .state_verbs import plan_from
 
 if TYPE_CHECKING:
@@ -60,9 +60,7 @@ def plan(session: Session, file: str | Path | None, impact: Any, plan_options: P
 
     matches = session.matches(plan_options.every)
     edits = change_lines.edits(_change_lines_in(file), allow_unknown=plan_options.allow_unknown, matches=matches)
-    stage = session.cluster.new_stage()
-    stage.add(edits)
-    return session.save_or_apply(planned(stage, plan_options), plan_options, impact)
+    return session.save_or_apply(session.plan_of(edits, plan_options), plan_options, impact)
 
 
 plan.add_command(plan_from)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -174,9 +174,13 @@ class Session:
 
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
         """Carry out a changing verb: the terminal plans that one line."""
+        return self.save_or_apply(self.plan_of(edits, plan_options), plan_options)
+
+    def plan_of(self, edits: Iterable[Edit], plan_options: PlanOptions) -> Plan:
+        """The plan of these edits alone."""
         stage = self.cluster.new_stage()
         stage.add(edits)
-        return self.save_or_apply(planned(stage, plan_options), plan_options)
+        return planned(stage, plan_options)
 
     def save_or_apply(self, plan: Plan, plan_options: PlanOptions, impact: Any = None) -> Plan | Outcomes:
         """Save a plan, apply it, or show it with its impact on clients; one that breaks a policy is refused."""

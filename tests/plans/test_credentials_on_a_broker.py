@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -261,8 +260,8 @@ def test_the_tool_of_kip_248_takes_its_own_example(kadmin, logs_in, unique, plac
     alice = unique("alice")
     both = f"{SHA_256}=[iterations=8192,password=env:CANARY],{SHA_512}=[password=env:CANARY]"
     tool = ("scram-credentials", "--username", alice)
-    planned = kadmin(*tool, "--add", both, "--dry-run", "--json")
-    assert [row["op"] for row in json.loads(planned.out)] == ["set", "set"]
+    planned = kadmin(*tool, "--add", both, "--dry-run")
+    assert (planned.code, "2 to set" in planned.out) == (0, True)
     assert kadmin(*tool, "--describe").code == 1
     assert kadmin(*tool, "--add", both).code == 0
     assert [line.split() for line in kadmin(*tool, "--describe").out.splitlines()[-2:]] == [
@@ -286,11 +285,10 @@ def test_the_tool_of_kip_248_takes_its_own_example(kadmin, logs_in, unique, plac
         ([], "one of --describe, --add, --delete is required"),
         (["--delete", SHA_256, "--describe"], "--describe and --delete cannot be combined"),
         (["--add", SHA_256, "--delete", SHA_256], "--add and --delete cannot be combined"),
-        (["--delete", SHA_256, "--print", "markdown"], "--print needs --dry-run"),
     ],
     ids=[
         *("bare", "open", "one bare", "no mechanism", "another mechanism"),
-        *("no action", "two actions", "another two", "print"),
+        *("no action", "two actions", "another two"),
     ],
 )
 def test_a_wrong_line_of_that_tool_changes_nothing(kadmin, words, says):
