@@ -35,7 +35,6 @@ def quota_edits(verb: str, words: Sequence[str], allow_unknown: Collection[str] 
     keys, whom = _apart(words, entity_type, bare_keys=op == DELETE)
     _refuse_credentials(keys)
     for word in keys:
-        _refuse_secret(word.name)
         _refuse_near_miss(word.name, allow_unknown)
     entity = Entity.of(_parts(whom))
     return [_quota_edit(op, entity, word) for word in _some(keys, op, "producer_byte_rate")]
@@ -263,19 +262,15 @@ _SET_CREDENTIAL = Verb(
 _OF_CONFIGS = Hint(sentence("It is set by {}.", Verb("config set KEY=VALUE TYPE=NAME", "stage.set_config(…)")))
 
 
-def _refuse_secret(name: str) -> None:
-    """A password of digits would be a number that a plan shows."""
-    if is_secret_name(name):
-        raise UsageError(f"{name} is a secret, not a quota", hint=_OF_CONFIGS)
-
-
 def _refuse_near_miss(name: str, allow_unknown: Collection[str]) -> None:
-    """A word that is almost an entity type or a key is a slip, not a key of a Kafka to come."""
-    if find(name) is not None or name in allow_unknown:
-        return
-    if name in CLIENT_KEYS or name in WORDS:
+    """A word that is almost an entity type or a key is a slip, not a key of a Kafka to come.
+
+    A password of digits would be a number that a plan shows.
+    """
+    if is_secret_name(name) or name in CLIENT_KEYS or name in WORDS:
         raise UsageError(f"{name} belongs to configs, not to quotas", hint=_OF_CONFIGS)
-    if near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES, *CLIENT_KEYS]):
+    is_known = find(name) is not None or name in allow_unknown
+    if not is_known and (near := nearest(name, [*TYPES, *QUOTA_KEY_NAMES, *CLIENT_KEYS])):
         raise UsageError(
             f"{name} is neither an entity type nor a key of quotas or client configs",
             hint=Hint(f"Did you mean {near}?", sentence("Confirm with {}.", Option("allow_unknown", [name]))),

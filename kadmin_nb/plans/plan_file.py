@@ -128,7 +128,7 @@ def row_of(change: Change) -> dict[str, Any]:
     return row | {name: value for name in _WHERE_SET if (value := getattr(change, name))}
 
 
-def _changes_of(rows: Iterable[Row]) -> tuple[Change, ...]:
+def _changes_of(rows: Iterable[Row], fallbacks: Mapping[int, Fallback]) -> tuple[Change, ...]:
     """The changes that the rows of a plan's file are, of which several may name one entity or resource.
 
     Raises
@@ -139,7 +139,7 @@ def _changes_of(rows: Iterable[Row]) -> tuple[Change, ...]:
     parse, changes = cache(lambda kind, text: KINDS[kind].resources.parse(text)), []
     for number, row in enumerate(rows, 1):
         try:
-            changes.append(_change_of(row, number, parse))
+            changes.append(_change_of(row, number, parse, fallbacks.get(number)))
         except (KadminError, ValueError) as exc:
             raise Invalid(f"its row {number}: {exc}") from None
     first: dict[Target, int] = {}
@@ -150,7 +150,7 @@ def _changes_of(rows: Iterable[Row]) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def _change_of(row: Row, number: int, parse: Callable[[str, str], Configurable]) -> Change:
+def _change_of(row: Row, number: int, parse: Callable[[str, str], Configurable], fallback: Fallback | None) -> Change:
     """The change that a row is. Rows are named by their numbers, in a journal too, so they count from 1."""
     kind = KINDS.get(row.kind)
     if kind is None:
@@ -163,7 +163,7 @@ def _change_of(row: Row, number: int, parse: Callable[[str, str], Configurable])
         raise Invalid(f"{row.op} has {'a' if row.op == DELETE else 'no'} value")
     columns = {name: getattr(row, name) for name in row.__struct_fields__ if name != "kind"}
     verdict = _VERDICTS.get(row.validated) or Refusal.parse(row.validated)
-    columns |= {"resource": parse(row.kind, row.resource), "validated": verdict}
+    columns |= {"resource": parse(row.kind, row.resource), "validated": verdict, "falls_back": fallback}
     change = Change(**columns)
     _ = change.resource.broker  # refuses a broker that is not a number
     kind.check_values(change)
@@ -241,12 +241,12 @@ def _content(whole: _Document, at_hand: AtHand) -> Content:
     for time in filter(None, (head.created, head.expires)):
         datetime.fromisoformat(time)
     if changes is None:
-        changes = _changes_of(_read(list[Row], rows, "its changes"))
+        changes = _changes_of(_read(list[Row], rows, "its changes"), _fallbacks_of(whole.notes, len(rows)))
     if any(note["plan_id"] != whole.id for note in whole.notes):
         raise Invalid("it has a note about another plan", code="CORRUPT_PLAN")
     told = advice.advice_of_notes(note for note in whole.notes if note["kind"] in (DANGER, WARNING))
     of_people = tuple(note for note in whole.notes if note["kind"] not in (DANGER, WARNING, FALLBACK))
-    return whole.id, head, _with_fallbacks(changes, whole.notes), of_people, told
+    return whole.id, head, changes, of_people, told
 
 
 FALLBACK = "fallback"
@@ -262,24 +262,11 @@ def fallback_notes(changes: Iterable[Change]) -> list[Note]:
     return [{"kind": FALLBACK, "rows": ranges_text(having), **fallback._asdict()} for fallback, having in rows.items()]
 
 
-def _with_fallbacks(changes: Sequence[Change], notes: Iterable[Note]) -> tuple[Change, ...]:
-    """The changes with what their file notes that they fall back to."""
-    found = {
+def _fallbacks_of(notes: Iterable[Note], rows: int) -> dict[int, Fallback]:
+    """What the rows fall back to by these notes."""
+    return {
         row: Fallback(note["value"], note["set_on"])
         for note in notes
         if note["kind"] == FALLBACK
-        for row in parse_ranges(note["rows"], len(changes))
+        for row in parse_ranges(note["rows"], rows)
     }
-    return tuple(
-        change if change.falls_back == found.get(change.row) else _with_fallback(change, found.get(change.row))
-        for change in changes
-    )
-
-
-def _with_fallback(change: Change, fallback: Fallback | None) -> Change:
-    changed = change.with_(falls_back=fallback)
-    try:
-        KINDS[change.kind].check_values(changed)
-    except KadminError as exc:
-        raise Invalid(f"what its row {change.row} falls back to: {exc}") from None
-    return changed

@@ -192,15 +192,10 @@ def _refuse_dangers(dangers: Sequence[Finding], reason: str | None) -> None:
     raise error
 
 
-def _names(word: str, plan_id: str) -> bool:
-    """True if this word is the id of a plan, or its beginning."""
-    return len(word) >= SHORTEST_ID and plan_id.startswith(word)
-
-
 def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> None:
     """Refuse a plan that was rolled back and not applied since, unless the plan that did so is named."""
     undone_by = before.undone_by
-    if undone_by is None or any(_names(word, undone_by) for word in allow):
+    if undone_by is None or any(len(word) >= SHORTEST_ID and undone_by.startswith(word) for word in allow):
         return
     text = f"plan {short_id(plan.id)} was rolled back by plan {short_id(undone_by)}, and would be applied again"
     found = Finding("rolled back", DANGER, text, key=short_id(undone_by))
