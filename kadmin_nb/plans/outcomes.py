@@ -56,8 +56,8 @@ class Outcomes(Answer):
     """OUTCOMES as a frame. A row is good if it is verified on every broker, or needed no change.
 
     Its schema metadata has `kadmin.plan_id`, `kadmin.journal` (where it is), `kadmin.chain_head` (the hash of its
-    last line), `kadmin.lock` (why other editors were not prevented, or who took the lease meanwhile) and `kadmin.left`
-    (how many rows a rollback could undo and has left on the cluster), each where there is one.
+    last line) and `kadmin.lock` (why other editors were not prevented, or who took the lease meanwhile), each where
+    there is one.
     """
 
     _is_frame = False
@@ -95,8 +95,7 @@ class Outcomes(Answer):
     @classmethod
     def of(cls, plan_id: str, cluster_id: str, done: ApplyResult, journal: Journal | None = None) -> Outcomes:
         """The outcomes of a plan for a cluster."""
-        left = str(done.left.rows) if done.left and done.left.rows else None
-        marks = {"plan_id": plan_id, "lock": done.note, "left": left}
+        marks = {"plan_id": plan_id, "lock": done.note}
         if journal is not None and journal.is_written:
             marks |= {"journal": str(journal.place), "chain_head": journal.head}
         metadata = {f"kadmin.{name}": text for name, text in marks.items() if text}

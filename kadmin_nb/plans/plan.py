@@ -26,7 +26,7 @@ from ..model.changes import FAILED, SET, Change, Edit, Target, refuse_secret_tex
 from ..model.figures import utc
 from ..model.findings import DANGER, Finding
 from . import advice, plan_file
-from .advice import Advice, answer
+from .advice import Advice, answer, several
 from .apply_options import ApplyOptions, shows_options, with_arguments
 from .execution.progress import Progress, Stopped, never, silent
 from .formats import PrintFormats
@@ -416,13 +416,12 @@ class Plan(PrintFormats):
         rows = self._unauthorized
         if not rows:
             return []
-        needed = [*map(str, rights_to_apply(rows))]
-        more = f", and {len(needed) - _RIGHTS:,} more" if len(needed) > _RIGHTS else ""
+        needed = several(rights_to_apply(rows))
         whose = f"its author, {self.head.author}, has" if self.head.author else "its author has"
         return [
             printable(
                 f"not validated: {len(rows):,} of {len(self):,} rows, as {whose} no right to make them. "
-                f"Whoever applies it needs {', '.join(needed[:_RIGHTS])}{more}; the broker validates it then."
+                f"Whoever applies it needs {needed}; the broker validates it then."
             )
         ]
 
@@ -465,9 +464,6 @@ class Plan(PrintFormats):
         sentences += [f"{sorts['']:,} unchanged"] * bool(sorts[""])
         return " ".join(f"{one}." for one in sentences)
 
-
-_RIGHTS = 3
-"""Rights that are named below a plan."""
 
 TO_DO = {SET: "set", "changed": "change", "removed": "remove"}
 """The sorts of changes, in the order in which a plan counts them."""

@@ -16,9 +16,6 @@ Resolver = Callable[[str], Secret]
 MISSING = "SECRET_NOT_FOUND"
 _SHORTEST_PIECE = 4
 
-_NONE = ""
-"""The reference of a secret that stands there itself: every resolver refuses it."""
-
 
 class ReferenceRequired(UsageError):
     """Secrets that were given as what they are; `targets` says whose, and no word of it says what."""
@@ -40,7 +37,8 @@ def found(changes: Iterable[Change], resolver: Resolver) -> Mapping[str, Secret]
     targets: dict[str, list[Target]] = {}
     for change in changes:
         if change.is_secret and change.wanted is not None:
-            targets.setdefault(change.reference or _NONE, []).append(change.target)
+            # every resolver refuses the reference of a secret that stands there itself
+            targets.setdefault(change.reference or "", []).append(change.target)
     return {reference: _resolved(reference, resolver, of) for reference, of in targets.items()}
 
 

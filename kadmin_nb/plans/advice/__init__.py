@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import pyarrow as pa
 
@@ -24,6 +25,9 @@ NAMED = 5
 
 SHOWN = 20
 """Lines of each that are shown below a plan."""
+
+_MAX_NAMES = 3
+"""Names that a line has; the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,12 @@ def lifted(dangers: Iterable[Finding], reason: str | None) -> Sentence:
 def allowing(dangers: Iterable[Finding]) -> Option:
     """The argument that lets these through, each row by its key and its name: a key alone would let all through."""
     return Option("allow", list(dict.fromkeys(danger.allowed_by for danger in dangers)))
+
+
+def several(names: Collection[object]) -> str:
+    """A few of them, and how many more."""
+    first_names, more = list(map(str, islice(names, _MAX_NAMES))), len(names) - _MAX_NAMES
+    return ", ".join(first_names) + (f" and {more:,} more" if more > 0 else "")
 
 
 def answer(schema: pa.Schema, findings: Iterable[Finding]) -> Answer:

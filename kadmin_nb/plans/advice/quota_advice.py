@@ -5,8 +5,7 @@ per broker, names of users.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from ...model.quota_keys import find, readable, text_of
 from ...resolution.rules import Stored, stored_of
 from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without, shadows_of_added
 from ..observed_state import LookOptions, ObservedState, add_quotas, of_place, quota_values, table_after
+from . import several
 from .config_dangers import QUOTA
 
 SHADOWS, SHADOWED, REACH = "shadows", "shadowed", "reach"
@@ -31,9 +31,6 @@ OF_PRECEDENCE = (SHADOWS, SHADOWED, REACH)
 
 CALLBACK = "callback"
 PRINCIPAL, PER_BROKER = "principal", "per broker"
-
-_MAX_NAMES = 3
-"""Names that a warning has; the rest is counted."""
 
 
 def add_facts(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
@@ -62,12 +59,6 @@ def warnings(changes: Sequence[Change], state: ObservedState) -> list[Finding]:
 def _entity(change: Change) -> Entity:
     """The words of the entity that a quota is set on."""
     return cast(Entity, change.resource)
-
-
-def several(names: Collection[object]) -> str:
-    """A few of them, and how many more."""
-    first_names, more = list(map(str, islice(names, _MAX_NAMES))), len(names) - _MAX_NAMES
-    return ", ".join(first_names) + (f" and {more:,} more" if more > 0 else "")
 
 
 # -- what always comes first
@@ -128,11 +119,8 @@ def _principals(sets: Iterable[Change]) -> Iterator[Finding]:
         yield Finding.about(typed[0], WARNING, PRINCIPAL, message)
 
 
-_AT_THE_CONTROLLER = "controller_mutation_rate"
-
-
 def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Finding]:
-    per_broker = (c for c in sets if find(c.key) and c.key != _AT_THE_CONTROLLER)
+    per_broker = (c for c in sets if find(c.key) and c.key != "controller_mutation_rate")
     if brokers > 1 and (first := next(per_broker, None)):
         limit = float(first.after or "nan")
         each_limit, total = (readable(first.key, value) for value in (limit, limit * brokers))

@@ -95,7 +95,7 @@ class Journal:
             chain = _chain(lines.texts(), place)
             journal = cls(lines, chain)
             if chain.torn:
-                journal._append(documents.to_json({"kind": TORN, "lines": chain.torn}), after_torn=True)
+                journal.write_text(documents.to_json({"kind": TORN, "lines": chain.torn}), after_torn=True)
         except BaseException:
             lines.close()
             raise
@@ -112,11 +112,8 @@ class Journal:
         """
         self.write_text(documents.to_json({"kind": kind, **says}))
 
-    def write_text(self, text: str) -> None:
+    def write_text(self, text: str, *, after_torn: bool = False) -> None:
         """Append a record that is canonical JSON already."""
-        self._append(text)
-
-    def _append(self, text: str, *, after_torn: bool = False) -> None:
         head = documents.digest(self.head, text)
         try:
             self._lines.append(f"{_HEAD}{head}{_MIDDLE}{text}{_TAIL}", after_torn=after_torn)
