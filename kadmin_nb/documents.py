@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 MOST_DOTS = 16
@@ -98,8 +98,8 @@ def trimmed(text: str) -> str:
     return text.strip(BLANKS)
 
 
-def from_properties(text: str) -> Iterator[tuple[int, str, str]]:
-    """The line number, key and value of each entry of a text of Java's properties, one after the other.
+def from_properties(text: str) -> dict[str, str]:
+    """The keys and values of a text of Java's properties; the last of equal keys wins.
 
     Raises
     ------
@@ -108,21 +108,11 @@ def from_properties(text: str) -> Iterator[tuple[int, str, str]]:
     """
     import javaproperties  # with it comes an XML parser, which a connection to host:port need not wait for
 
-    line = 1
-    elements = javaproperties.parse(text)
-    while True:
-        try:
-            element = next(elements, None)
-        except javaproperties.InvalidUEscapeError:
-            raise ValueError(f"at line {line} or below: \\u needs four hexadecimal digits") from None
-        if element is None:
-            return
-        if isinstance(element, javaproperties.KeyValue):
-            yield line, element.key, element.value
-        line += len(_LINE_END.findall(element.source))
-
-
-_LINE_END = re.compile(r"\r\n|\n|\r")
+    try:
+        elements = [*javaproperties.parse(text)]
+    except javaproperties.InvalidUEscapeError:
+        raise ValueError("\\u needs four hexadecimal digits") from None
+    return {one.key: one.value for one in elements if isinstance(one, javaproperties.KeyValue)}
 
 
 def as_properties(properties: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ against Kafka's jars.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,8 +154,8 @@ def parse_properties(path: Path) -> Entries:
         No file, not a properties file, a misspelt key, a key that is refused.
     """
     values: dict[str, str | Secret] = {}
-    for line, key, value in _pairs(path):
-        refuse_wrong_key(key, f"{path} line {line}")
+    for key, value in read_properties(path).items():
+        refuse_wrong_key(key, str(path))
         values[key] = Secret(value) if is_secret(key) else value
     return Entries(values, str(path))
 
@@ -168,17 +168,12 @@ def read_properties(path: Path) -> dict[str, str]:
     NotFound, UsageError
         No file, not a properties file.
     """
-    return {key: value for _, key, value in _pairs(path)}
-
-
-def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Line number, key and value, one after the other."""
     content = files.without_mark(files.read(path, _WHAT, MAX_PROPERTIES_BYTES))
     if b"\0" in content:
         raise UsageError(f"{path} is not text, so it cannot be {_WHAT}")
     if content.count(b"\\\n") + content.count(b"\\\r") > CONTINUED:
         raise UsageError(f"{path} has more than {CONTINUED:,} continued lines, so it cannot be {_WHAT}")
     try:
-        yield from documents.from_properties(content.decode("latin-1"))
+        return documents.from_properties(content.decode("latin-1"))
     except ValueError as error:
-        raise UsageError(f"{path}, {error}") from None
+        raise UsageError(f"{path}: {error}") from None
