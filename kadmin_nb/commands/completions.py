@@ -40,14 +40,9 @@ def entities(before: Sequence[str]) -> list[str]:
     return [f"{kind}=" for kind in TYPES if kind not in typed and not (typed & {"user", "client-id"} and kind == "ip")]
 
 
-def quota_settings(before: Sequence[str]) -> list[str]:
-    """`key=` and then an entity."""
-    return [*(f"{key}=" for key in quota_keys(before)), *entities(before)]
-
-
-def quota_removals(before: Sequence[str]) -> list[str]:
-    """`key` and then an entity."""
-    return [*quota_keys(before), *entities(before)]
+def quota_words(before: Sequence[str], sign: str = "=") -> list[str]:
+    """`key=` and then an entity; without the sign what removes a quota."""
+    return [*(f"{key}{sign}" for key in quota_keys(before)), *entities(before)]
 
 
 def quota_keys(before: Sequence[str] = ()) -> list[str]:
@@ -85,27 +80,17 @@ def scram_deletions(before: Sequence[str]) -> list[str]:
     return [*(name for name in MECHANISMS if name not in typed), *(["user="] if "user" not in typed else [])]
 
 
-def config_settings(before: Sequence[str]) -> list[str]:
-    """`key=` and then on what; of clients, once a user or a key of theirs is typed."""
-    if _are_of_clients(before):
-        return [*client_entities(before), *(f"{key}=" for key in _client_keys(before))]
-    return [*_resource_once(before), *(f"{key}=" for key in config_keys(before))]
+def config_words(before: Sequence[str], sign: str = "=") -> list[str]:
+    """`key=` and then on what, without the sign what resets a config.
 
-
-def config_resets(before: Sequence[str]) -> list[str]:
-    """`key` and then on what; of clients, once a user or a key of theirs is typed."""
-    if _are_of_clients(before):
-        return [*client_entities(before), *_client_keys(before)]
-    return [*_resource_once(before), *config_keys(before)]
-
-
-def _are_of_clients(before: Sequence[str]) -> bool:
-    return not _typed_names(before).isdisjoint({"user", "client-id", *CLIENT_KEYS})
-
-
-def _client_keys(before: Sequence[str]) -> list[str]:
-    """The dynamic configs of clients, and the quotas that may stand beside them."""
-    return [key for key in (*CLIENT_KEYS, *USER_CLIENT_KEYS) if key not in _typed_names(before)]
+    Of clients once a user or a key of theirs is typed: their dynamic configs, and the quotas beside them.
+    """
+    typed = _typed_names(before)
+    if typed.isdisjoint({"user", "client-id", *CLIENT_KEYS}):
+        named = [] if typed & set(WORDS) else resources(before)
+        return [*named, *(f"{key}{sign}" for key in config_keys(before))]
+    keys = [key for key in (*CLIENT_KEYS, *USER_CLIENT_KEYS) if key not in typed]
+    return [*client_entities(before), *(f"{key}{sign}" for key in keys)]
 
 
 def config_keys(before: Sequence[str] = ()) -> list[str]:
@@ -119,8 +104,8 @@ def config_keys(before: Sequence[str] = ()) -> list[str]:
 def settings(before: Sequence[str]) -> list[str]:
     """`key=` and then an entity or a resource, of either kind until one is named."""
     typed = _typed_names(before)
-    quotas = [] if typed & set(WORDS) else quota_settings(before)
-    return quotas + ([] if typed & set(TYPES) else config_settings(before))
+    quotas = [] if typed & set(WORDS) else quota_words(before)
+    return quotas + ([] if typed & set(TYPES) else config_words(before))
 
 
 def profiles() -> Sequence[str]:
@@ -149,10 +134,6 @@ def fixed_values(name: str, before: Sequence[str]) -> Sequence[Value]:
     if "broker-logger" in _typed_names(before):
         return LOGGER_LEVELS
     return VALUES.get(name, ())
-
-
-def _resource_once(before: Sequence[str]) -> list[str]:
-    return [] if _typed_names(before) & set(WORDS) else resources(before)
 
 
 def _typed_names(words: Iterable[str]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import click
@@ -111,7 +112,7 @@ def why(session: Session, words: tuple[str, ...], number: int | None) -> Any:
 @changing
 @again
 @every
-@words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
+@words(completions.config_words, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Set configs of a resource.
@@ -123,7 +124,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 @config.command()
 @changing
 @every
-@words(completions.config_resets, "KEY... TYPE=NAME...")
+@words(partial(completions.config_words, sign=""), "KEY... TYPE=NAME...")
 @options.types(*RESOURCES)
 def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Remove configs, so that their fallbacks apply again."""
@@ -133,7 +134,7 @@ def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -
 @config.command()
 @changing
 @every
-@words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
+@words(completions.config_words, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Add items to a list: cleanup.policy=compact."""
@@ -143,7 +144,7 @@ def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 @config.command()
 @changing
 @every
-@words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
+@words(completions.config_words, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Remove items from a list."""

@@ -124,7 +124,9 @@ def _carried_out(
 ) -> Any:
     from ..plans.plan import dangers_of
 
-    plan = _planned(session, requested, chosen, plan_options)
+    edits = _edits(chosen, requested, plan_options.allow_unknown)
+    every = (replace(edit, again=True) for edit in edits)  # as Kafka's own tool, which compares nothing
+    plan = session.plan_of(every, plan_options)
     kafka_tool.refuse_absent(plan)
     if dangers_of(plan):
         judged = session.cluster.plans.guard(plan)
@@ -165,12 +167,6 @@ def _registrations_removed(
         return others or kafka_tool.lines(["Nothing was changed; without --dry-run, registrations are removed."])
     session.cluster.client_configs.forget(*client_names(Entity.of(quota_entity(chosen))))
     return others or kafka_tool.lines(configs_lines.completed(chosen))
-
-
-def _planned(session: Session, requested: Wishes, chosen: Sequence[NamedType], plan_options: PlanOptions) -> Plan:
-    edits = _edits(chosen, requested, plan_options.allow_unknown)
-    every = (replace(edit, again=True) for edit in edits)  # as Kafka's own tool, which compares nothing
-    return session.plan_of(every, plan_options)
 
 
 def _configs_in(files: Sequence[str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,7 +198,7 @@ def audit(
 @quota.command("set")
 @changing
 @every
-@words(completions.quota_settings, "KEY=VALUE... TYPE=NAME...")
+@words(completions.quota_words, "KEY=VALUE... TYPE=NAME...")
 @options.types(*TYPES)
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Set quotas of a user, a client-id, both, or an ip.
@@ -213,7 +214,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 @quota.command()
 @changing
 @every
-@words(completions.quota_removals, "KEY... TYPE=NAME...")
+@words(partial(completions.quota_words, sign=""), "KEY... TYPE=NAME...")
 @options.types(*TYPES)
 def remove(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Remove quotas of a user, a client-id, both, or an ip."""

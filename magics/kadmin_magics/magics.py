@@ -8,11 +8,12 @@ from __future__ import annotations
 import atexit
 import linecache
 import time
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
@@ -107,7 +108,7 @@ class KAdmin(Magics):
         words = split(line)
         variables = CallersVariables(self.shell, caller())
         typed = f"%{magic}" if cell is None else f"%%{magic}"
-        with Line(self.shell) as line_of_progress:
+        with closing(Line(self.shell)) as line_of_progress:
             self.session.progress, self.session.note = line_of_progress.progress, line_of_progress.note
             self.session.cell, self.session.variables, self.session.frames = cell, variables, variables.value
             result = None
@@ -225,11 +226,7 @@ class Line:
         else:
             self._handle.update(plain, raw=True)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Take the line away."""
         if self._handle is not None:
             self._display("")
