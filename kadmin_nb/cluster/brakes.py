@@ -29,7 +29,8 @@ from ..resolution import kernel
 from ..resolution.rules import Effective
 from ..usage.arithmetic import throttle_conditions
 from ..usage.client_use import ClientUse, client_use
-from ..usage.engines import Usage
+from ..usage.engines import placed_usage, utilisation_answer
+from ..usage.limits_used import known_clients
 from .audits import is_reassigning
 from .observation import Observed, notes_left_on
 from .resolving import broker_rows, unread, values_of
@@ -172,14 +173,15 @@ class BucketUsage:
 def bucket_usage(kafka: LiveKafka, usage: object, limits: Sequence[Effective]) -> BucketUsage:
     """The use of the buckets that one client draws from, whose limits these are, a key each; of USAGE, in Spark or as
     anything with `__arrow_c_stream__`."""
-    used, quotas, keys = Usage.of(usage).of_cluster(kafka.id), kafka.quotas.describe(), [limit.key for limit in limits]
-    rows: list[Row] = used.utilisation(quotas, kafka.id, keys, {}).to_arrow().to_pylist()
+    used, quotas, keys = placed_usage(usage), kafka.quotas.describe(), [limit.key for limit in limits]
+    used = relational.of_cluster(used, kafka.id)
+    rows: list[Row] = utilisation_answer(used, quotas, kafka.id, keys, {}).to_arrow().to_pylist()
     by_key = {limit.key: [row for row in rows if _is_of(row, limit)] for limit in limits}
-    known = relational.taken(used.clients(), ("user", "client_id"), "the clients")
+    known = known_clients(used)
     column = words_of(known).column  # no client of another user and client-id can share a bucket
     near = where(known, (column("user") == limits[0].user) | (column("client_id") == limits[0].client_id))
     sharing = _sharing(quotas, in_arrow(near), limits)
-    return BucketUsage(by_key, sharing, client_use(used.frame, quotas, limits))
+    return BucketUsage(by_key, sharing, client_use(used, quotas, limits))
 
 
 def _is_of(row: Row, limit: Effective) -> bool:

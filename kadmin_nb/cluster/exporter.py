@@ -22,11 +22,13 @@ import pyarrow.compute as pc
 
 from .. import files
 from ..errors import Invalid, KadminError, NotKnowable, Unsupported, UsageError, printable
+from ..frames import ARROW
 from ..frames.answer import Answer
+from ..frames.relational import of_cluster
 from ..model.levels import LEVELS_BY_NAME
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from ..resolution import kernel
-from ..usage.engines import Usage
+from ..usage.engines import placed_usage, utilisation_answer
 from . import resolving
 
 try:
@@ -165,8 +167,8 @@ class ClusterCollector(Collector):
         if (quotas := self._limits.found.get("quotas")) is None:
             raise NotKnowable("the limits are not known")
         given: Any = self._usage() if callable(self._usage) else self._usage
-        rows, newest = _newest(Usage.of(given, "arrow").of_cluster(self._kafka.id).frame)
-        used = Usage.of(rows, "arrow").utilisation(quotas, self._kafka.id, None, {})
+        rows, newest = _newest(of_cluster(placed_usage(given, ARROW), self._kafka.id))
+        used = utilisation_answer(rows, quotas, self._kafka.id, None, {})
         return {"used": _used(used), "usage_timestamp_seconds": newest}
 
 

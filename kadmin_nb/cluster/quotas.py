@@ -274,12 +274,12 @@ class Quotas:
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
-        from ..usage.engines import Usage
+        from ..usage.engines import placed_usage, utilisation_answer
         from . import resolving
 
         marks = resolving.marks(self._kafka, assume_default)
         limits = self._kafka.quotas.describe() if history is None else history
-        return Usage.of(usage, engine).utilisation(limits, self._kafka.id, keys, marks)
+        return utilisation_answer(placed_usage(usage, engine), limits, self._kafka.id, keys, marks)
 
     def near(
         self,

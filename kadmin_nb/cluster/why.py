@@ -34,7 +34,7 @@ from ..resolution.shadows import Lift, Quota, lifts, only_without, words_of
 from ..usage.arithmetic import WHY_UNKNOWN
 from ..usage.client_use import BYTE_KEYS
 from ..usage.covered import remarks
-from ..usage.engines import Usage
+from ..usage.engines import placed_usage
 from ..usage.usage_windows import usage as request_usage
 from . import brakes, resolving
 from .brakes import BrakesAnswer, BucketUsage, cause, to_lift
@@ -363,7 +363,7 @@ def requests_and_usage(given: object) -> tuple[Frame | None, object]:
     """The requests, where these were given, and their usage."""
     if given is None:
         return None, None
-    frame = Usage.of(given).frame
+    frame = placed_usage(given)
     is_requests = {"connection", "api"} <= {*names_of(frame)}
     return (frame, request_usage(frame)) if is_requests else (None, given)
 

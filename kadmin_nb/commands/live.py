@@ -46,11 +46,12 @@ class Looks:
 
     def again(self) -> tuple[list[dict[str, Any]], str]:
         """The rows of TOP, each with its `limit`, and what was watched. It takes as long as an observation lasts."""
+        from ..frames.relational import in_arrow
         from ..usage import top
 
         cluster = self.session.cluster
         if self.source.sources:
-            self.used = recent(self.source.read(self.session).answer().to_arrow())
+            self.used = recent(in_arrow(self.source.read(self.session)))
             seen = top(self.used, keys=self.keys, most=MOST)
         else:
             observed = cluster.observe(self.seconds, to_read=True)

@@ -26,7 +26,6 @@ from .state_verbs import history_at
 if TYPE_CHECKING:
     from ..cluster.observation import ObservationAnswer
     from ..frames.answer import Answer
-    from ..usage.engines import Usage
 
 EVERY = "1 second"
 
@@ -86,21 +85,21 @@ class UsageSource:
         if self.paths and len(self.broker) != 1:
             raise UsageError("one --broker is required", hint=_BROKER_HINT)
 
-    def read(self, session: Session) -> Usage:
-        """USAGE, in its engine."""
-        from ..usage.engines import LogEngine, Usage
+    def read(self, session: Session) -> Any:
+        """USAGE where its engine wants it: a table, or a DataFrame of Spark's."""
+        from ..usage import usage, usage_from_metrics
+        from ..usage.engines import log_requests, placed_usage, reads_on_spark
 
         if self.paths:
-            log, (broker,) = LogEngine.of(self.paths, self.engine), self.broker
-            with where_spark_is(log.is_spark):
-                requests = log.requests(broker=int(broker) if broker.isdecimal() else broker, tz=self.tz)
-                if not log.is_spark:  # there the log would be read once more for it
+            (broker,) = (int(text) if text.isdecimal() else text for text in self.broker)
+            with where_spark_is(on_spark := reads_on_spark(self.paths, self.engine)):
+                requests = log_requests(self.paths, on_spark, broker=broker, tz=self.tz)
+                if not on_spark:  # there the log would be read once more for it
                     session.warn(*requests.counts.warnings)
-                return Usage.of_log(requests, self.every or EVERY)
+                return usage(requests, self.every or EVERY)
         with where_spark_is(self.engine == "spark"):
-            if self.url:
-                return Usage.of_metrics(self.metrics(), self.engine)
-            return Usage.of(usage_frame(session, self.frames[0]), self.engine)
+            given = usage_from_metrics(self.metrics()) if self.url else usage_frame(session, self.frames[0])
+            return placed_usage(given, self.engine)
 
     def metrics(self) -> Answer:
         """METRICS out of Prometheus."""
@@ -197,13 +196,17 @@ def usage(session: Session, source: UsageSource, utilisation: bool, clients: boo
     {here} logs --broker 'broker-(\\d+)/' --tz UTC --every '1 minute' --out usage.parquet
     {here} http://prometheus:9090 --between '2h ago' now --utilisation
     """
+    from ..frames.lazy_answer import answered
+    from ..frames.spark import is_spark
+    from ..usage import known_clients
+
     options.refuse_together({"--utilisation": utilisation, "--clients": clients})
     source.check()
     used = source.read(session)
-    with where_spark_is(used.is_on_spark):
+    with where_spark_is(is_spark(used)):
         if utilisation:
-            return session.cluster.quotas.utilisation(used, assume_default=assume_default)
-        return used.clients() if clients else used.answer()
+            return session.cluster.quotas.utilisation(used, assume_default=assume_default, engine=source.engine)
+        return answered(known_clients(used) if clients else used, {})
 
 
 observing = click.option(
@@ -247,6 +250,8 @@ def near(
     {here} logs/kafka-request.log* --broker 1 --tz UTC
     {here} usage.parquet --percent 60
     """
+    from ..frames.spark import is_spark
+
     more: dict[str, Any] = {"percent": percent, "keys": options.keys_of(keys), "assume_default": assume_default}
     if not source.sources:
         answer = session.cluster.quotas.near(_observed(session, seconds).requests(), **more)
@@ -254,8 +259,8 @@ def near(
         return answer
     source.check()
     used = source.read(session)
-    with where_spark_is(used.is_on_spark):
-        answer = session.cluster.quotas.near(used, history=history_at(history), **more)
+    with where_spark_is(is_spark(used)):
+        answer = session.cluster.quotas.near(used, history=history_at(history), engine=source.engine, **more)
         _note_unless_shown(session, answer.warnings)
         return answer
 
@@ -276,6 +281,9 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
     {here} --for 20s
     {here} logs/kafka-request.log* --broker 1 --tz UTC --most 3
     """
+    from ..frames.spark import is_spark
+    from ..usage import top as top_of
+
     more: dict[str, Any] = {"keys": options.keys_of(keys), "most": most}
     if not source.sources:
         answer = _observed(session, seconds).top(**more)
@@ -283,7 +291,5 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
         return answer
     source.check()
     used = source.read(session)
-    with where_spark_is(used.is_on_spark):
-        from ..usage import top as top_of
-
-        return top_of(used.answer(), **more)
+    with where_spark_is(is_spark(used)):
+        return top_of(used, **more)

@@ -48,14 +48,12 @@ def usage(request, spark):
 
 @pytest.fixture(params=["spark", "arrow"])
 def from_metrics(request, spark):
-    """USAGE of metrics, on Spark, and in this process."""
+    """USAGE of metrics that are in Spark, and of a table."""
 
     def added_up(metrics):
-        if request.param == "spark":
-            frame = to_spark(metrics, spark) if isinstance(metrics, pa.Table) else metrics
-            return kn.usage.usage_from_metrics(frame)
         table = metrics if isinstance(metrics, pa.Table) else metrics.toArrow()
-        return to_spark(kn.usage.usage_from_metrics(table), spark)
+        given = to_spark(table, spark) if request.param == "spark" else table
+        return to_spark(kn.usage.usage_from_metrics(given), spark)
 
     return added_up
 
@@ -124,7 +122,7 @@ def test_usage_has_the_columns_of_the_contract(spark, usage):
     frame = requests_frame(spark, {**PRODUCE, "time": after(0), "bytes_in": 10})
     wanted = to_spark(schemas.table(schemas.USAGE, []), spark).dtypes
     assert usage(frame).dtypes == wanted
-    assert kn.usage.usage_from_metrics(metrics_frame(spark)).dtypes == wanted
+    assert to_spark(kn.usage.usage_from_metrics(metrics_frame(spark)), spark).dtypes == wanted
 
 
 def test_clusters_stay_apart(spark, usage):

@@ -92,8 +92,6 @@ WORKS = (
     "sql.functions.values_for_people",
     "usage.bucket_figures.bucket_figures",
     "usage.bucket_figures.watched_windows",
-    "usage.broker_metrics.bucket_rates",
-    "usage.broker_metrics.quota_samples",
     "usage.spark_lines.rows_of_batches",
 )
 """What is sent to workers: all that it uses has to arrive, also where there is nothing to do."""

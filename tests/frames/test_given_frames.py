@@ -20,7 +20,7 @@ from kadmin_nb.plans.kinds import QUOTAS as QUOTA_KIND
 from kadmin_nb.resolution.kernel import resolve
 from kadmin_nb.resolution.shadows import tree
 from kadmin_nb.runbooks import cells
-from kadmin_nb.usage.engines import Usage
+from kadmin_nb.usage.engines import placed_usage
 
 QUOTAS = pa.table(
     {"level": ["USER"], "user": ["a"], "client_id": pa.nulls(1, pa.string()), "key": ["request_percentage"]}
@@ -28,7 +28,7 @@ QUOTAS = pa.table(
 TAKERS = {
     "resolve": lambda frame: resolve(QUOTAS, frame),
     "pairs": pairs_of,
-    "usage": Usage.of,
+    "usage": placed_usage,
     "a runbook's clients": cells.clients,
 }
 USERS = {
