@@ -26,7 +26,6 @@ from kadmin_nb.local.node import (
     ClusterSpec,
     Node,
     archive_flags,
-    client_properties,
     log4j_flag,
     login,
     server_properties,
@@ -139,7 +138,7 @@ class LocalKafka:
         """Keep the login of a user that was created elsewhere, for `user_properties` and `connect`."""
         file = self._user_file(user)
         address = self.address(LOGINS) if LOGINS in self._run.ports[0] else self.bootstrap
-        _write_private(file, client_properties(address, login(user, password, mechanism)))
+        _write_private(file, {"bootstrap.servers": address, **login(user, password, mechanism)})
         return file
 
     def connect(self, user: str | None = None) -> Cluster:
@@ -347,7 +346,7 @@ def random_id() -> str:
 
 def _write_files(kafka: LocalKafka, spec: ClusterSpec) -> None:
     passwords = spec.passwords or {}
-    _write_private(kafka.client_properties, client_properties(kafka.bootstrap))
+    _write_private(kafka.client_properties, {"bootstrap.servers": kafka.bootstrap})
     for user, password in passwords.items():
         if spec.secure or user != ADMIN:
             kafka.remember_login(user, password, "PLAIN")

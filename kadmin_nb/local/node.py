@@ -157,11 +157,6 @@ def _proxied(recipe: ClusterSpec, node_id: int, node_ports: Mapping[str, int]) -
     }
 
 
-def client_properties(bootstrap: str, credentials: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The properties with which a Java client connects, `credentials` as `login` makes them."""
-    return {"bootstrap.servers": bootstrap, **(credentials or {})}
-
-
 def login(user: str, password: str, mechanism: str) -> dict[str, str]:
     """The properties that log in with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, without TLS."""
     module = PLAIN if mechanism == "PLAIN" else SCRAM
@@ -349,7 +344,7 @@ class Node:
         if not runs.wait_until_dead([self._pid_file], timeout):
             raise TimedOut(f"node {self.id} of {self.run.name!r} did not end within {timeout:.0f} s",
                            hint=f"its log: {self.log_path}")  # fmt: skip
-        runs.forget(self._pid_file)
+        self._pid_file.unlink(missing_ok=True)
 
     @property
     def _pid_file(self) -> Path:

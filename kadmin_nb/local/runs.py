@@ -58,14 +58,6 @@ def spawn(folder: Path, token: str, command: Sequence[str], env: Mapping[str, st
                    start_new_session=True, stdin=subprocess.DEVNULL)  # fmt: skip
 
 
-def remember(file: Path, pid: int, token: str) -> None:
-    files.write(file, f"{pid} {token}\n")
-
-
-def forget(file: Path) -> None:
-    file.unlink(missing_ok=True)
-
-
 def living(file: Path) -> int | None:
     """The process id in a pid file, if that very process is still alive."""
     try:
@@ -108,13 +100,6 @@ def wait_until_dead(pid_files: Sequence[Path], seconds: float) -> bool:
             return False
         time.sleep(0.02)
     return True
-
-
-def kill(pid_files: Sequence[Path], seconds: float = 10.0) -> bool:
-    """Kill every process in the pid files and wait; False when one still lives after `seconds`."""
-    for file in pid_files:
-        send(file, signal.SIGKILL)
-    return wait_until_dead(pid_files, seconds)
 
 
 def _proc_command_line(pid: int) -> str:
@@ -197,7 +182,10 @@ def kill_nodes(folder: Path) -> None:
 
     By SIGKILL: three nodes asked politely wait 5 s for a quorum that is gone.
     """
-    kill(_pid_files(folder))
+    pid_files = _pid_files(folder)
+    for file in pid_files:
+        send(file, signal.SIGKILL)
+    wait_until_dead(pid_files, 10.0)
 
 
 def end(folder: Path, run_id: str) -> None:
@@ -228,7 +216,7 @@ def watch(folder: Path, run_id: str) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder.parent,
         env=environment(), start_new_session=True,
     )  # fmt: skip
-    remember(folder / "watchdog", dog.pid, run_id)
+    files.write(folder / "watchdog", f"{dog.pid} {run_id}\n")
     _watching.add(dog)
     return dog
 
