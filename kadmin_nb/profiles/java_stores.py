@@ -28,12 +28,8 @@ _HASH_SIZE = 20
 MAX_STORE_BYTES = 1 << 22
 
 
-class WrongPassword(ValueError):
-    """The password is not that of the store."""
-
-
-def read_jks(content: bytes, password: str | None) -> list[x509.Certificate]:
-    """The certificates that a JKS store trusts.
+def read_jks(content: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertificates:
+    """The certificates that a JKS store trusts, as those of a PKCS12 store.
 
     Without a password nothing tells that they are whole, as in Java. The format is the JDK's own, as its class
     JavaKeyStore in `sun.security.provider` writes it: numbers with the high byte first, a SHA-1 of everything at the
@@ -41,14 +37,13 @@ def read_jks(content: bytes, password: str | None) -> list[x509.Certificate]:
 
     Raises
     ------
-    WrongPassword
-        The password is another's, or the content was changed.
     ValueError
-        It is not a JKS store of version 2, or holds a key.
+        The password is another's, or the content was changed; it is not a JKS store of version 2, or holds a key.
     """
     entries, digest = content[:-_HASH_SIZE], content[-_HASH_SIZE:]
-    if password is not None and _sha1(password.encode("utf-16-be") + b"Mighty Aphrodite" + entries) != digest:
-        raise WrongPassword
+    salted = (password or "").encode("utf-16-be") + b"Mighty Aphrodite" + entries
+    if password is not None and hashlib.sha1(salted, usedforsecurity=False).digest() != digest:
+        raise ValueError("the password is another's")
     reader = _Reader(entries)
     if reader.take(len(MAGIC)) != MAGIC or reader.number() != _VERSION:
         raise ValueError("not a JKS store of version 2")
@@ -59,8 +54,8 @@ def read_jks(content: bytes, password: str | None) -> list[x509.Certificate]:
         reader.block(length_bytes=2)  # its alias
         reader.take(8)  # its date
         reader.block(length_bytes=2)  # the name of its format
-        trusted.append(x509.load_der_x509_certificate(reader.block()))
-    return trusted
+        trusted.append(pkcs12.PKCS12Certificate(x509.load_der_x509_certificate(reader.block()), None))
+    return pkcs12.PKCS12KeyAndCertificates(None, None, trusted)
 
 
 class _Reader:
@@ -85,10 +80,6 @@ class _Reader:
         return self.take(self.number(length_bytes))
 
 
-def _sha1(content: bytes) -> bytes:
-    return hashlib.sha1(content, usedforsecurity=False).digest()
-
-
 def trusted_certificates(location: str, password: str | None, store: str) -> str:
     """The certificates of a truststore as PEM.
 
@@ -98,10 +89,7 @@ def trusted_certificates(location: str, password: str | None, store: str) -> str
         No such file, a wrong password, no certificate in it, a JCEKS file.
     """
     content = _loaded(location, password, store)
-    if isinstance(content, list):
-        certificates = content
-    else:
-        certificates = [one.certificate for one in (content.cert, *content.additional_certs) if one]
+    certificates = [one.certificate for one in (content.cert, *content.additional_certs) if one]
     if not certificates:
         raise UsageError(f"{location}, named by {store}.location, holds no certificate")
     return _pem(certificates)
@@ -116,7 +104,7 @@ def identity(location: str, password: str | None, store: str) -> tuple[str, str,
         No such file, a wrong password, no private key in it, a JKS or JCEKS file.
     """
     content = _loaded(location, password, store, of_key=True)
-    if isinstance(content, list) or content.key is None or content.cert is None:
+    if content.key is None or content.cert is None:
         raise UsageError(f"{location}, named by {store}.location, holds no private key with its certificate")
     key = content.key.private_bytes(
         serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -143,7 +131,7 @@ def _pem(certificates: list[x509.Certificate]) -> str:
 
 def _loaded(
     location: str, password: str | None, store: str, *, of_key: bool = False
-) -> pkcs12.PKCS12KeyAndCertificates | list[x509.Certificate]:
+) -> pkcs12.PKCS12KeyAndCertificates:
     """The content of a store: that of PKCS12, or the certificates of a JKS."""
     content = files.read(Path(location), f"the store of {store}.location", MAX_STORE_BYTES)
     where = f"{location}, named by {store}.location,"
@@ -162,7 +150,7 @@ def _loaded(
 
 def _unreadable(where: str, store: str, error: Exception) -> KadminError:
     """The error of a store that does not open; the library's words tell a wrong password from another file."""
-    if isinstance(error, WrongPassword) or "password" in str(error).lower():
+    if "password" in str(error).lower():
         return UsageError(f"{where} does not open: {store}.password is wrong or missing",
                           hint="keytool -list -keystore STORE asks for the password and tries it.")  # fmt: skip
     return UsageError(f"{where} is not a PEM, PKCS12 or JKS store")
