@@ -37,14 +37,14 @@ class NotSent(Exception):
     """The request certainly never left: it may be sent again whatever it does."""
 
 
-class NoAnswerYet(Exception):
+class NoAnswerYet(kafka.errors.KafkaTimeoutError):  # type: ignore[misc]
     """A broker takes long where any other could answer: its answer is no longer waited for."""
 
 
 def may_pass(exc: Exception) -> bool:
     """True if a reading request may simply be sent again."""
     if isinstance(exc, NotSent):
-        return was_not_sent(exc) and not is_late(exc.__cause__)
+        return was_not_sent(exc) and not isinstance(exc.__cause__, kafka.errors.KafkaTimeoutError)
     return isinstance(exc, NoAnswerYet | kafka.errors.KafkaConnectionError | kafka.errors.NodeNotReadyError)
 
 
@@ -56,10 +56,6 @@ def was_not_sent(exc: Exception) -> bool:
 def cause_of(exc: Exception) -> BaseException | None:
     """The reason why a request did not leave, or the fault itself."""
     return exc.__cause__ if isinstance(exc, NotSent) else exc
-
-
-def is_late(exc: BaseException | None) -> bool:
-    return isinstance(exc, kafka.errors.KafkaTimeoutError)
 
 
 _REFUSING, _UNKNOWN_ID = 3.0, 1.0
@@ -185,8 +181,6 @@ class Wire:
             return _patiently(send, bound, may_pass, before_retry)
         except NotSent as exc:
             raise self._why_not_sent(exc, doing) from None
-        except NoAnswerYet:
-            raise TimedOut(f"no answer in time while {doing}", code="REQUEST_TIMED_OUT") from None
         except kafka.errors.KafkaError as exc:
             raise error_codes.translated(exc, doing) from None
 
@@ -309,7 +303,8 @@ class Wire:
             else:
                 connection = await self._connected(node, within)
         except kafka.errors.KafkaError as exc:
-            raise (NoAnswerYet() if hurry and is_late(exc) else NotSent(str(exc))) from exc
+            is_late = isinstance(exc, kafka.errors.KafkaTimeoutError)
+            raise (NoAnswerYet() if hurry and is_late else NotSent(str(exc))) from exc
         sent = connection.send_request(request, request_timeout_ms=timeout * 1000)
         try:
             answer = await (self._manager.wait_for(sent, hurry * 1000) if hurry else sent)
