@@ -7,6 +7,7 @@ transactions were aborted; `tests/locking` says if that moves.
 
 from __future__ import annotations
 
+import random
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from ..model import rights
 from . import error_codes, topics
 from .wire import Wire
 
-Read = TypeVar("Read")
+Result = TypeVar("Result")
 
 REPLICAS = 3
 """As many replicas as that, where there are brokers for it: what stands in such a topic must outlive a broker."""
@@ -53,7 +54,7 @@ _MOST_TOMBSTONES, _LARGEST_BATCH = 50, 1 << 20
 
 _READ_COMMITTED, _ALL_REPLICAS, _LARGEST_FETCH = IsolationLevel.READ_COMMITTED, -1, 1 << 20
 _CUT_SHORT, _UNKNOWN_TOPIC, _NO_LEADER_YET, _FORBIDDEN = 1, 3, 5, 29
-_PAUSE, _POLL = 0.01, 0.003
+_PAUSE, _LONGEST_PAUSE, _POLL = 0.01, 0.2, 0.003
 _ONE_ANSWER = 3.0
 """Seconds for an answer: a frozen leader is replaced in less than all the time that there is."""
 
@@ -84,20 +85,20 @@ def configs_on(brokers: int, configs: Mapping[str, str]) -> dict[str, str]:
     return {**configs, "min.insync.replicas": str(max(1, replicas_on(brokers) - 1))}
 
 
-def may_pass(exc: Exception) -> bool:
+def may_pass(exc: KadminError) -> bool:
     """True of what a request may meet while a leader is made or replaced, or the log was cut short."""
-    return isinstance(exc, KadminError) and exc.code in _PASSING
+    return exc.code in _PASSING
 
 
-def patiently_read(attempt: Callable[[], Read], until: float) -> Read:
-    """The result of a reading, made again while a leader is made or replaced."""
+def patiently(attempt: Callable[[], Result], until: float) -> Result:
+    """The result of an attempt, made again while a leader is made or replaced, or another writer comes between."""
     while True:
         try:
             return attempt()
         except KadminError as exc:
             if not may_pass(exc) or time.monotonic() > until:
                 raise
-        time.sleep(_PAUSE)
+        time.sleep(random.uniform(_PAUSE, _LONGEST_PAUSE))  # two that fence each other must not go on in step
 
 
 def deleting_line(topic: str) -> str:

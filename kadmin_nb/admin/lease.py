@@ -29,7 +29,6 @@ nonsense to it.
 from __future__ import annotations
 
 import json
-import random
 import socket
 import time
 import uuid
@@ -41,14 +40,14 @@ from typing import Any
 from confluent_kafka import KafkaException
 from kafka.consumer.fetcher import ConsumerRecord
 
-from .. import documents, errors
-from ..errors import LOCKED, KadminError, Locked, NotAuthorized, PlanRefused, TimedOut, printable
+from .. import documents
+from ..errors import LOCKED, KadminError, Locked, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence, short_id
 from ..model.changes import Refusal
 from ..processes import Process
-from .compacted_topic import CompactedTopic
+from .compacted_topic import CompactedTopic, patiently
 from .ports import Lease, not_locked
-from .transactions import FencedWriter, error_name, error_text, is_worth_retrying
+from .transactions import FencedWriter, errors_as_ours
 from .wire import Wire
 
 KEY = b"lease"
@@ -125,9 +124,9 @@ def take(
         lease.take(steal)
     except PlanRefused:
         raise
-    except (KadminError, KafkaException) as exc:
-        is_denied = isinstance(exc, NotAuthorized)
-        return NoLease(not_locked(f"no right on {topic}" if is_denied else error_text(exc, topic)))
+    except KadminError as exc:
+        is_denied = exc.code == "TOPIC_AUTHORIZATION_FAILED"
+        return NoLease(not_locked(f"no right on {topic}" if is_denied else str(exc)))
     except BaseException:
         lease.release()
         raise
@@ -225,7 +224,7 @@ class HeldLease:
         ------
         Locked
             Another's is alive.
-        KadminError, KafkaException
+        KadminError
             It cannot be had here.
         """
         judge = _anything if steal else self._unless_it_lives
@@ -241,12 +240,7 @@ class HeldLease:
         TimedOut, NotAuthorized, ConnectionFailed
             Whether we hold it cannot be learned.
         """
-        try:
-            self._freshly(lambda: self._write(self._claim.json(), RENEWING))
-        except KafkaException as exc:
-            raise errors.kind_of(error_name(exc))(
-                f"the lease is not renewed: {error_text(exc, self._log.name)}", code=error_name(exc)
-            ) from None
+        self._freshly(lambda: self._write(self._claim.json(), RENEWING))
 
     def release(self) -> Refusal | None:
         """Give it back, if it is still ours; never raises. What was interrupted may be done again.
@@ -259,8 +253,6 @@ class HeldLease:
                 self._write(None, RELEASING)
             except KadminError as exc:
                 why = Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc))
-            except KafkaException as exc:
-                why = Refusal(error_name(exc), error_text(exc, self._log.name))
         self._may_hold = False
         self._producer = None
         return why
@@ -287,15 +279,14 @@ class HeldLease:
 
     def _win(self, judge: _Judge, value: bytes | None, until: float) -> None:
         """Judge before fencing, write under the fence; again where another came between or a leader is replaced."""
-        while True:
-            try:
-                self._log.ensure(until)
-                judge(Claim.of(self._log.newest(until)), lambda: self._log.clock(until))
-                return self._under_fence(judge, value, until)
-            except (KadminError, KafkaException) as exc:
-                if not is_worth_retrying(exc) or time.monotonic() > until:
-                    raise
-            time.sleep(random.uniform(0.02, 0.2))  # two that fence each other must not go on in step
+
+        def once() -> None:
+            self._log.ensure(until)
+            judge(Claim.of(self._log.newest(until)), lambda: self._log.clock(until))
+            with errors_as_ours(self._log.name):
+                self._under_fence(judge, value, until)
+
+        patiently(once, until)
 
     def _under_fence(self, judge: _Judge, value: bytes | None, until: float) -> None:
         self._producer = None

@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from ..errors import TimedOut, Unsupported, printable
+from ..errors import Invalid, KadminError, NotAuthorized, TimedOut, Unsupported, printable
 from ..model.connection_settings import GSSAPI, Settings, TokenLogin
-from . import error_codes
 from .bearer_tokens import tokens_of
-from .compacted_topic import may_pass
 from .ports import LONGEST_TRANSACTION
 
 _QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
@@ -30,16 +28,14 @@ _CONFIG = {
     "reconnect.backoff.max.ms": 500,
 }
 
-_LASTING = frozenset(
-    {
-        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.INVALID_TRANSACTION_TIMEOUT,
-        KafkaError._UNSUPPORTED_FEATURE,
-        KafkaError.UNSUPPORTED_VERSION,
-    }
-)
+_LASTING: Mapping[int, type[KadminError]] = {
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: NotAuthorized,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: NotAuthorized,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: NotAuthorized,
+    KafkaError.INVALID_TRANSACTION_TIMEOUT: Invalid,
+    KafkaError._UNSUPPORTED_FEATURE: Unsupported,
+    KafkaError.UNSUPPORTED_VERSION: Unsupported,
+}
 """Errors of librdkafka that trying again does not fix; being fenced, for one, is fixed."""
 
 _SLICE = 0.1
@@ -144,25 +140,15 @@ def _patiently(call: Callable[[float], Any], until: float) -> None:
                 raise
 
 
-def is_worth_retrying(exc: Exception) -> bool:
-    """True of what may pass when everything is done again, from the reading on: being fenced, for one."""
-    if isinstance(exc, KafkaException):
-        return exc.args[0].code() not in _LASTING
-    return may_pass(exc)
-
-
-def error_name(exc: KafkaException) -> str:
-    """Kafka's name of it; librdkafka's own errors are all about time here."""
-    code = exc.args[0].code()
-    return error_codes.name_of(code) if code > 0 else "REQUEST_TIMED_OUT"
-
-
-def error_text(exc: Exception, topic: str) -> str:
-    """One sentence that says why that topic cannot be written."""
-    if not isinstance(exc, KafkaException):
-        return str(exc)
-    if exc.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-        return f"{error_name(exc)}: it needs WRITE on the transactional id {topic}"
-    if exc.args[0].code() == KafkaError._TIMED_OUT:
-        return f"{error_name(exc)}: no transaction in time"
-    return printable(f"{error_name(exc)}: {exc.args[0].str()}")
+@contextlib.contextmanager
+def errors_as_ours(topic: str) -> Iterator[None]:
+    """Errors of a writer of that topic, raised within, as ours: TimedOut is what may pass when all is done again."""
+    try:
+        yield
+    except KafkaException as exc:
+        error: KafkaError = exc.args[0]
+        name, kind = error.name().lstrip("_"), _LASTING.get(error.code(), TimedOut)
+        is_denied = error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        words = f"it needs WRITE on the transactional id {topic}" if is_denied else printable(error.str())
+        code = "REQUEST_TIMED_OUT" if kind is TimedOut else name
+        raise kind(f"{name} while writing to the topic {topic}: {words}", code=code) from None

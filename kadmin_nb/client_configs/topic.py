@@ -6,13 +6,12 @@ as the plan saw it, or already as it is to be, which is what a commit looks like
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from ..admin.compacted_topic import CONFIGS, CompactedTopic, appended_at, patiently_read
+from ..admin.compacted_topic import CONFIGS, CompactedTopic, appended_at, may_pass, patiently
 from ..admin.ports import UNSIGNED, Signature
 from ..admin.wire import Wire
 from ..admin.wire_kinds import WireConfigs
@@ -55,7 +54,7 @@ class ClientConfigTopic(CompactedTopic):
         NotAuthorized, TimedOut, ConnectionFailed, Invalid
             It cannot be read, within that time or at all.
         """
-        return patiently_read(lambda: self.newest(until) if self.exists(until, node) else None, until)
+        return patiently(lambda: self.newest(until) if self.exists(until, node) else None, until)
 
     def newest(self, until: float, end: int | None = None) -> ClientConfigLog:
         """The entries up to the offset `end`, as `read` has it.
@@ -236,18 +235,11 @@ class _Alteration:
 
     def carry_out(self) -> _Answers:
         """Replace them; again where another writer came between, or a leader is replaced."""
-        from confluent_kafka import KafkaException  # librdkafka is loaded where something is written
-
-        from ..admin.transactions import is_worth_retrying
-
         until, bounds = time.monotonic() + ALTERING, self._bounds()
-        while True:
-            try:
-                return self._try(until, bounds)
-            except (KadminError, KafkaException) as exc:
-                if not is_worth_retrying(exc) or time.monotonic() > until:
-                    return self._not_done(exc)
-            time.sleep(random.uniform(0.02, 0.2))  # two that fence each other must not go on in step
+        try:
+            return patiently(lambda: self._try(until, bounds), until)
+        except KadminError as exc:
+            return self._not_done(exc)
 
     def _try(self, until: float, bounds: SessionBounds | None) -> _Answers:
         self._topic.ensure(until)
@@ -259,34 +251,29 @@ class _Alteration:
         return all_or_none(self._wishes, refused)
 
     def _write(self, until: float, bounds: SessionBounds | None) -> dict[ClientEntity, Refusal]:
-        from ..admin.transactions import FencedWriter
+        from ..admin.transactions import FencedWriter, errors_as_ours  # librdkafka is loaded where something is written
 
-        writer = FencedWriter(self._wire.settings, self._topic.name)
-        writer.fence(until)
-        offset, _ = writer.write(self._records, until)
-        if refused := self._judged(self._topic.newest(until, end=offset), bounds):
-            writer.abort()
-            return refused
-        self._may_be_done = True
-        writer.commit(until)
-        return {}
+        with errors_as_ours(self._topic.name):
+            writer = FencedWriter(self._wire.settings, self._topic.name)
+            writer.fence(until)
+            offset, _ = writer.write(self._records, until)
+            if refused := self._judged(self._topic.newest(until, end=offset), bounds):
+                writer.abort()
+                return refused
+            self._may_be_done = True
+            writer.commit(until)
+            return {}
 
     def _judged(self, log: ClientConfigLog, bounds: SessionBounds | None) -> dict[ClientEntity, Refusal]:
         stored = log.values()
         return conflicts(stored, self._wishes) or refusals(stored, self._wishes, bounds)
 
-    def _not_done(self, exc: Exception) -> _Answers:
+    def _not_done(self, exc: KadminError) -> _Answers:
         """The answer after a failure: a refusal of all, unless a commit was asked for and may have happened."""
-        from confluent_kafka import KafkaException
-
-        from ..admin.transactions import error_name, error_text, is_worth_retrying
-
-        text = error_text(exc, self._topic.name)
         if self._may_be_done:
-            raise TimedOut(f"altering client configs: {text}; the change may have been made", code="REQUEST_TIMED_OUT")
-        code = error_name(exc) if isinstance(exc, KafkaException) else getattr(exc, "code", None)
-        certain = _NOT_WRITTEN if is_worth_retrying(exc) else code or _NOT_WRITTEN
-        return dict.fromkeys(self._wishes, Refusal(certain, f"nothing was written: {text}"))
+            raise TimedOut(f"altering client configs: {exc}; the change may have been made", code="REQUEST_TIMED_OUT")
+        certain = _NOT_WRITTEN if may_pass(exc) else exc.code or _NOT_WRITTEN
+        return dict.fromkeys(self._wishes, Refusal(certain, f"nothing was written: {exc}"))
 
     def _refuse_other_settings(self) -> None:
         """Refuse a topic that loses entries; where its configs may not be seen, nobody can say."""

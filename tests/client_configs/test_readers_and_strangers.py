@@ -105,8 +105,9 @@ def test_a_reader_looks_and_changes_nothing(person, admin, alice):
         outcomes.raise_for_errors()
     assert "WRITE on the topic" not in " ".join(failed.value.lines())
     assert (row["state"], row["error"]) == ("failed", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"), row
-    refused = f"TRANSACTIONAL_ID_AUTHORIZATION_FAILED: it needs WRITE on the transactional id {CONFIGS_TOPIC}"
-    assert row["message"] == f"nothing was written: {refused}"
+    refused = f"TRANSACTIONAL_ID_AUTHORIZATION_FAILED while writing to the topic {CONFIGS_TOPIC}"
+    words = f"it needs WRITE on the transactional id {CONFIGS_TOPIC}"
+    assert row["message"] == f"nothing was written: {refused}: {words}"
     assert [row["client_id"] for row in admin.client_configs.describe(user=alice).to_arrow().to_pylist()] == [None]
 
 
