@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from .. import documents, files
 from ..errors import KadminError
 from ..model.client_configs import CLIENT_KEYS
-from ..model.config_values import LOGGER_LEVELS, VALUES
+from ..model.config_values import LOGGER_LEVELS
 from ..model.entity import TYPES
 from ..model.grammar import ANY, DEFAULT, Value
 from ..model.quota_keys import IP_KEYS, QUOTA_KEY_NAMES, USER_CLIENT_KEYS
@@ -128,12 +128,10 @@ def runbooks() -> Iterable[str]:
 
 
 def fixed_values(name: str, before: Sequence[str]) -> Sequence[Value]:
-    """The values of a config that has few, or the special values of an entity type."""
+    """The levels of a logger, or the special values of an entity type."""
     if name in TYPES:
         return (DEFAULT, ANY)
-    if "broker-logger" in _typed_names(before):
-        return LOGGER_LEVELS
-    return VALUES.get(name, ())
+    return LOGGER_LEVELS if "broker-logger" in _typed_names(before) else ()
 
 
 def _typed_names(words: Iterable[str]) -> set[str]:

@@ -31,21 +31,6 @@ _COUNTED = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 _NUMBER = re.compile(r"(?P<number>[+-]?[0-9][0-9_]*(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*(?:/s)?)")
 
 
-def comma_hint(text: str) -> str | None:
-    """A hint for a number with commas, with the number that was probably meant; None for any other text.
-
-    Examples
-    --------
-    >>> comma_hint("1,5MB")
-    'Did you mean 1.5MB? Decimals have a point; thousands have no comma.'
-    """
-    text = text.strip()
-    if "," not in text or not text[:1].isdigit():
-        return None
-    meant = text.replace(",", "." if text.count(",") == 1 else "")
-    return f"Did you mean {meant}? Decimals have a point; thousands have no comma."
-
-
 def units_of(key: str) -> Mapping[str, int]:
     """The units that a key takes, each with its size."""
     return _TAKEN.get(_counted(key), {})
@@ -60,7 +45,7 @@ def refuse_other_than_number(key: str, text: str) -> None:
         Not a number, or a unit that does not fit.
     """
     if _NUMBER.fullmatch(text.strip()) is None:
-        raise UsageError(f"{text} is not a number", hint=comma_hint(text))
+        raise UsageError(f"{text} is not a number")
     if hint := units_hint(key, text):
         raise UsageError(f"{text.strip()} does not fit {key}", hint=hint)
 
@@ -105,7 +90,7 @@ def stored_text(key: str, text: str) -> str:
 
 
 def units_hint(key: str, text: str) -> str | None:
-    """A hint for a number with a comma, or with a unit that the key does not take; None for other texts.
+    """A hint for a number with a unit that the key does not take; None for other texts.
 
     Examples
     --------
@@ -113,24 +98,14 @@ def units_hint(key: str, text: str) -> str | None:
     'retention.ms takes ms, s, min, h, d.'
     """
     match, units = _NUMBER.fullmatch(text.strip()), units_of(key)
-    if match is None or not units:
-        return comma_hint(text) if units else None
-    return None if match["unit"] in units or not match["unit"] else f"{key} takes {_listed(units)}."
+    if match is None or not units or not match["unit"] or match["unit"] in units:
+        return None
+    return f"{key} takes {_listed(units)}."
 
 
 def _listed(units: Mapping[str, int]) -> str:
     """The units in words, those of a rate once."""
     return f"{', '.join(SIZES)}, each with or without /s" if units is _RATES else ", ".join(units)
-
-
-TIME_WORDS = {
-    "ms": ("millisecond", "milliseconds"),
-    "s": ("sec", "secs", "second", "seconds"),
-    "min": ("m", "mins", "minute", "minutes"),
-    "h": ("hr", "hrs", "hour", "hours"),
-    "d": ("day", "days"),
-}
-"""Units of time as others write them."""
 
 
 def with_unit(key: str, text: str) -> str:
@@ -250,8 +225,11 @@ def _before(length: str) -> datetime | None:
 
 
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
-_UNITS = {**TIMES, "w": 7 * TIMES["d"], "week": 7 * TIMES["d"], "weeks": 7 * TIMES["d"]}
-_UNITS |= {word: TIMES[unit] for unit, words in TIME_WORDS.items() for word in words}
+_LENGTHS = {**TIMES, "w": 7 * TIMES["d"]}
+_WORDS = {"ms": "millisecond", "s": "sec second", "min": "m min minute", "h": "hr hour", "d": "day", "w": "week"}
+"""Units of time as others write them, in the singular."""
+_UNITS = {f"{word}{s}": _LENGTHS[unit] for unit, words in _WORDS.items() for word in words.split() for s in ("", "s")}
+_UNITS |= _LENGTHS
 
 
 def length_of_time(text: str) -> timedelta | None:

@@ -8,6 +8,7 @@ or hours.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -76,16 +77,9 @@ BUILT_IN = {
 MILLISECONDS = {"minutes": 60_000, "hours": 3_600_000}
 """The units that end the names of keys, other than ms."""
 
-MECHANISM_KEYS = (
-    "sasl.jaas.config",
-    "sasl.login.callback.handler.class",
-    "sasl.login.class",
-    "sasl.server.callback.handler.class",
-    "connections.max.reauth.ms",
-)
-"""Keys that a listener has for each mechanism, `listener.name.<listener>.<mechanism>.<key>`."""
+_OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.(?:[^.]+\.(?=sasl\.|connections\.max\.reauth\.))?(?P<key>.+)")
+"""A listener's own key, some of them for one mechanism: `listener.name.<listener>.[<mechanism>.]<key>`."""
 
-_LISTENER = "listener.name."
 _RANKS = {source: rank for rank, source in enumerate(Source)}
 
 
@@ -100,10 +94,8 @@ class Synonym:
 
 def behind_listener(key: str) -> str | None:
     """The key of all listeners in `listener.name.<listener>.[<mechanism>.]<key>`; None of other keys."""
-    if not key.startswith(_LISTENER):
-        return None
-    scoped = key.removeprefix(_LISTENER).partition(".")[2]
-    return next((name for name in MECHANISM_KEYS if scoped.endswith(f".{name}")), scoped or None)
+    match = _OF_LISTENER.fullmatch(key)
+    return match["key"] if match else None
 
 
 def broker_key(resource_type: str, key: str) -> str | None:
@@ -294,34 +286,12 @@ class BrokerConfigs:
 
 BOOLEAN = ("true", "false")
 
-_CLEANUP = ("compact", "delete", "compact,delete")
-_TIMESTAMP = ("CreateTime", "LogAppendTime")
-
-VALUES: dict[str, tuple[str, ...]] = {
-    "cleanup.policy": _CLEANUP,
-    "compression.type": ("gzip", "lz4", "producer", "snappy", "uncompressed", "zstd"),
-    "message.timestamp.type": _TIMESTAMP,
-    "log.cleanup.policy": _CLEANUP,
-    "log.message.timestamp.type": _TIMESTAMP,
-    "share.auto.offset.reset": ("earliest", "latest"),
-    "share.isolation.level": ("read_committed", "read_uncommitted"),
-    "ssl.client.auth": ("none", "requested", "required"),
-}
-"""The values of the keys that have few, as Kafka's documentation lists them: brokers name none.
-
-They are offered, not enforced: a broker of another version may take more, and decides. Of share.auto.offset.reset those
-without a duration.
-"""
-
 LOGGER_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """The levels of a broker's loggers."""
 
 
-def choices(resource_type: str, key: str, value_type: str | None) -> tuple[str, ...]:
-    """The values that a config may have, of a list the items; none where they are too many to list."""
+def choices(resource_type: str, value_type: str | None) -> tuple[str, ...]:
+    """The values that a config may have, where they are two, or levels; none of others."""
     if resource_type == "BROKER_LOGGER":
         return LOGGER_LEVELS
-    if value_type == "BOOLEAN":
-        return BOOLEAN
-    values = VALUES.get(key, ())
-    return tuple(value for value in values if "," not in value) if value_type == "LIST" else values
+    return BOOLEAN if value_type == "BOOLEAN" else ()

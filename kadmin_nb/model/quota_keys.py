@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
 from ..errors import Invalid, UsageError
-from .config_units import comma_hint
 from .figures import SIZE_UNITS, exact, exact_size
 
 
@@ -106,8 +105,7 @@ def _parse_number(key: str, value: object) -> float:
             raise UsageError(f"the value of {key} is not a number") from None
     match = _VALUE.fullmatch(value.strip())
     if match is None:
-        hint = comma_hint(value) if find(key) else None
-        raise UsageError(f"{key}={_shown(key, value)} is not a number", hint=hint or "For example 5MB/s, 50% or 10/s.")
+        raise UsageError(f"{key}={_shown(key, value)} is not a number", hint="For example 5MB/s, 50% or 10/s.")
     factor = _factor(key, match["unit"], match["rate"])
     try:
         return float(Decimal(match["number"].replace("_", "")) * factor)

@@ -170,9 +170,7 @@ class ConfigCell:
         """Its editor: a choice, or a text; of a secret, one that begins with its reference, or empty."""
         if self.lock:
             return CellEditor(row, column, is_locked=True)
-        choices = config_values.choices(self.config.resource.type, self.config.key, self.config.type)
-        if self.config.type == "LIST":
-            choices = ()
+        choices = config_values.choices(self.config.resource.type, self.config.type)
         return CellEditor(row, column, ("", *choices) if choices and self.has_own else choices, text=self._start)
 
     @property

@@ -63,7 +63,7 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     page.keyboard.press("Control+a")
     page.keyboard.type("1,5MB")
     page.keyboard.press("Enter")
-    page.get_by_text("Did you mean 1.5MB?").first.wait_for()
+    page.get_by_text("is not a number").first.wait_for()
     page.get_by_role("gridcell", name="1,5MB was 1 MB/s").dblclick()
     page.keyboard.press("Control+a")
     page.keyboard.type("5")
