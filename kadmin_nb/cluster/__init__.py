@@ -356,14 +356,13 @@ class Cluster:
         UsageError
             An unknown kind.
         """
+        from ..plans.journal.store import journals
         from ..state.declaration import scopes_of
+        from ..state.snapshot_kinds import SCOPES
         from ..state.taking import snapshot_of
-        from .changing import applied_rows
 
-        if kinds is None:
-            return snapshot_of(self.port, applied_since=partial(applied_rows, self.id))
-        scopes = scopes_of([kinds] if isinstance(kinds, str) else kinds)
-        return snapshot_of(self.port, scopes, partial(applied_rows, self.id))
+        scopes = SCOPES if kinds is None else scopes_of([kinds] if isinstance(kinds, str) else kinds)
+        return snapshot_of(self.port, scopes, partial(journals().applied, self.id))
 
     def diff(self, other: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
         """DIFF from this cluster, side `a`, to another, a file, a snapshot or a time of a history; see `kn.diff`."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.views import in_short
 from ..hints import Hint, Sentence, Verb, plan_verb, sentence, short_id
-from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, Target, refuse_secret_text
+from ..model.changes import UNVERIFIED, VERIFIED, Change, Edit, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
 from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, plan, planning, sending, stalls
 from ..plans.advice.dangers import advice_on
@@ -71,21 +71,8 @@ def secret(reference: str) -> Secret:
 
 def asking_once() -> Resolver:
     """`secret` for one run: what a person types is asked for once, and forgotten with the run."""
-    typed: dict[str, Secret] = {}
-
-    def resolved(reference: str) -> Secret:
-        if not asks_somebody(reference):
-            return secret(reference)
-        if reference not in typed:
-            typed[reference] = secret(reference)
-        return typed[reference]
-
-    return resolved
-
-
-def applied_rows(cluster_id: str, since: datetime) -> list[AppliedRow]:
-    """The rows that plans have changed on this cluster since a time, by the journals of this machine."""
-    return journals().applied(cluster_id, since)
+    typed = cache(secret)
+    return lambda reference: typed(reference) if asks_somebody(reference) else secret(reference)
 
 
 _followers: weakref.WeakSet[Follower] = weakref.WeakSet()

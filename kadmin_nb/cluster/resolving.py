@@ -4,7 +4,7 @@ many clients, where they are resolved."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -256,18 +256,14 @@ def own_rules(rows: Iterable[Row]) -> list[str]:
     ]
 
 
-def marks_of(rows: Iterable[Row], brokers: int, assume_default: bool) -> dict[str, str]:
+def marks_of(rows: Collection[Row], brokers: int, assume_default: bool) -> dict[str, str]:
     """The same, of so many brokers' rows of CONFIGS."""
-    rows, count = [*rows], {BROKERS: str(brokers)}
     callbacks = own_rules(rows)
-    unread = [row["resource_name"] for row in rows if row["error"]]
     if callbacks and not assume_default:
         how = sentence("{} answers by Kafka's own rules.", Option("assume_default"))
         raise NotKnowable(callbacks[0], hint=Hint("No tool can predict it.", how))
-    if callbacks:
-        return {**count, "kadmin.assumed": "Kafka's own rules, although a custom callback decides"}
-    mark = f"no custom callback on broker {', '.join(unread)}, which could not be asked"
-    return {**count, "kadmin.assumed": mark} if unread else count
+    assumed = {"kadmin.assumed": "Kafka's own rules, although a custom callback decides"} if callbacks else {}
+    return {BROKERS: str(brokers), **assumed}
 
 
 def broker_rows(
