@@ -140,7 +140,6 @@ class _ConfigsAtOnce:
         usual = next((config.source for config in self.brokers.of_each(key).values() if config.text == most), None)
         evidence = {
             "resource_name": ", ".join(one.resource.name for one in odd),
-            "brokers": tuple(one.resource.name for one in odd),
             "value": odd[0].text if len(brokers_of) == 1 else None,
             "source": odd[0].source if len({one.source for one in odd}) == 1 else None,
             **({"expected": most, "expected_source": usual} if is_certain else {}),

@@ -7,10 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -98,10 +97,10 @@ def quota_audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, a
     of_quotas = [*_shadowed(quotas), *(_named(one, str(one.target)) for one in redundant(quotas))]
     found = [one for one in of_quotas if keys is None or one.key in keys]
     if clients is None:  # each user that quotas name, and null for all others, with a client-id and without one
-        users = pa.array([None, *sorted(pc.unique(quotas["user"]).drop_null().to_pylist())], pa.string())
-        client_ids = pa.array([None, ""] * len(users), pa.string())
-        pairs = pa.table({"user": users.take(pa.array(np.repeat(np.arange(len(users)), 2))), "client_id": client_ids})
-        found += _unlimited(quotas, pairs, keys, None)
+        users = [None, *sorted(pc.unique(quotas["user"]).drop_null().to_pylist())]
+        pairs = zip(*product(users, (None, "")), strict=True)
+        columns = [pa.array(names, pa.string()) for names in pairs]
+        found += _unlimited(quotas, pa.table(columns, _CLIENT_COLUMNS), keys, None)
     else:
         given = pairs_of(clients)
         known, covered = _known_clients(given), _coverage(kafka, given)

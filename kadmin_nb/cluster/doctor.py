@@ -84,18 +84,11 @@ def examine(settings_of: Callable[[], Settings], timeout: float | None = None) -
     installation = Finding("installation", OK, versions)
     checks = [*_connection(settings_of, timeout), installation, *_missing_extras()]
     cluster_id = next((check.evidence["cluster_id"] for check in checks if "cluster_id" in check.evidence), "")
-    return DoctorAnswer(_in_order(checks), str(cluster_id))
+    return DoctorAnswer(sorted(checks, key=lambda check: _ORDER.index(check.severity)), str(cluster_id))
 
 
 _ORDER = (FAILED, UNKNOWN, WARNING, OK, SKIPPED, ABSENT)
-
-
-def _in_order(checks: Iterable[Finding]) -> list[Finding]:
-    """What failed first; optional things that are absent are one line at the end."""
-    ordered = sorted(checks, key=lambda check: _ORDER.index(check.severity))
-    absent = [check for check in ordered if check.severity == ABSENT]
-    words = "; ".join(f"{check.message} ({check.fix})" for check in absent)
-    return [*ordered[: len(ordered) - len(absent)], *[Finding("optional", ABSENT, words)] * bool(absent)]
+"""What failed comes first."""
 
 
 def _failed_check(check: str, subject: str | None, error: KadminError) -> Finding:
@@ -182,7 +175,7 @@ def _clock_check(kafka: LiveKafka, timeout: float) -> Finding:
     theirs = kafka.client_registry.brokers_clock(time.monotonic() + timeout) / 1000
     after = time.time()
     if not theirs:
-        return Finding("clock", ABSENT, "the active controller's time is not known", fix=_TELLS_TIME)
+        return Finding("clock", SKIPPED, "the active controller's time is not known", fix=_TELLS_TIME)
     ahead, within = (before + after) / 2 - theirs, (after - before) / 2 + _TICK
     way = f"{milliseconds(round(abs(ahead) * 1000))} {'ahead of' if ahead > 0 else 'behind'}"
     way = way if abs(ahead) > within else "as"
@@ -259,15 +252,12 @@ _ALL = "all"
 
 def _missing_extras() -> Iterator[Finding]:
     """The check of the extras of our own package, where some are not installed."""
-    packages: dict[str, list[str]] = {}
-    for requirement in metadata.requires("kadmin_nb") or ():
-        if (match := _REQUIREMENT.match(requirement)) and match[2] != _ALL:
-            packages.setdefault(match[2], []).append(match[1])
-    absent = {name for names in packages.values() for name in names if not _is_installed(name)}
-    extras = ",".join(extra for extra, names in packages.items() if not absent.isdisjoint(names))
+    requirements = map(_REQUIREMENT.match, metadata.requires("kadmin_nb") or ())
+    absent = [one for one in requirements if one and one[2] != _ALL and not _is_installed(one[1])]
     if absent:
-        fix = f"pip install 'kadmin_nb[{extras}]'"
-        yield Finding("extras", ABSENT, f"not installed: {', '.join(sorted(absent))}", fix=fix)
+        packages, extras = (sorted({one[part] for one in absent}) for part in (1, 2))
+        how = f"pip install 'kadmin_nb[{','.join(extras)}]'"
+        yield Finding("optional", ABSENT, f"not installed: {', '.join(packages)} ({how})")
 
 
 def _is_installed(package: str) -> bool:

@@ -44,6 +44,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Listing, Page
 from ..frames.schemas import mark, noted, stamped
 from ..local_runs import all_runs
+from ..model import rights
 from ..model.changes import SET, Refusal
 from ..model.findings import Row
 from ..model.resources import Resource
@@ -193,7 +194,8 @@ def observe(kafka: LiveKafka, seconds: float, progress: Progress, to_read: bool)
         if lines := _left_on(kafka):
             raise PlanRefused(LEFT_ON, code="LEFT_ON", hint="\n".join(lines))
         before = levels(kafka, (broker.id for broker in kafka.brokers()))
-        _refuse_unread(before)
+        if all(row["value"] is None for row in before.values()):
+            raise _unread(*next(iter(before.items())))
         ours = {broker: row["value"] for broker, row in before.items() if row["value"] not in (None, *_ENOUGH)}
         files.write(_place(kafka.id), documents.to_json({"level": LEVEL, "before": ours}))
         loggers = _Loggers(kafka, ours)
@@ -222,21 +224,11 @@ def observe(kafka: LiveKafka, seconds: float, progress: Progress, to_read: bool)
     return answer if not left or (to_read and answer.logs) else answer.raise_for_errors()
 
 
-def _refuse_unread(before: Mapping[int, Row]) -> None:
-    """Refuse a cluster of which no broker tells its level.
-
-    Raises
-    ------
-    NotAuthorized, Invalid
-    """
-    if all(row["value"] is None for row in before.values()):
-        broker, first = next(iter(before.items()))
-        needs = "It needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster."
-        raise kind_of(first["error"])(
-            f"{first['error']} while reading the loggers of broker {broker}: {first['message']}",
-            code=first["error"],
-            hint=needs if first["error"] == "CLUSTER_AUTHORIZATION_FAILED" else None,
-        )
+def _unread(broker: int, row: Row) -> KadminError:
+    """The error of a cluster of which no broker tells its level, by the first."""
+    error = row["error"]
+    text = f"{error} while reading the loggers of broker {broker}: {row['message']}"
+    return kind_of(error)(text, code=error, hint=rights.hint(error, rights.to_describe()))
 
 
 def _wait(kafka: LiveKafka, seconds: float, progress: Progress) -> None:

@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,7 +24,7 @@ from ..frames.schemas import noted, notes_of, stamped
 from ..frames.views import counted_nouns
 from ..hints import Hint, Option, Syntax, Verb, python, sentence
 from ..model import figures
-from ..model.findings import Coverage, Finding, Row
+from ..model.findings import Finding, Row
 from ..model.grammar import parts
 from ..model.levels import LEVELS, LEVELS_BY_NAME
 from ..model.quota_keys import CALLBACK, HEADS, USER_CLIENT_KEYS, on_all_brokers, readable
@@ -67,24 +66,20 @@ class WhyAnswer(Answer):
     def __init__(
         self,
         table: pa.Table,
-        explanation: tuple[Effective, ...] = (),
+        facts: ClientFacts = ClientFacts((), {}, 0),  # it is frozen
         others: tuple[Effective, ...] = (),
-        lifts: Iterable[Lift] = (),
-        sharing: dict[str, list[tuple[str, str]]] | None = None,
+        lifts: Sequence[Lift] = (),
         brakes: BrakesAnswer | None = None,
-        syntax: Syntax = python,
-        coverage: Coverage = Coverage(),  # it is frozen
-        stored: Stored = MappingProxyType({}),
         stage: Stage | None = None,
     ) -> None:
-        brakes = BrakesAnswer("", ()) if brakes is None else brakes
         super().__init__(table)
-        self.explanation, self.others = explanation, others
-        tried, known = [*lifts], brakes.edits()
-        self.lifts = tuple(lift for lift in tried if lift.edit not in known)
-        self._reaching = [(lift.edit, _reaching(lift)) for lift in tried if lift.edit in known]
-        self.brakes, self._has_usage, self._syntax, self.coverage = brakes, sharing is not None, syntax, coverage
-        self.sharing, self._stored, self.stage = sharing or {}, stored, stage
+        self.explanation, self.coverage, self.sharing = facts.limits, facts.coverage, facts.sharing
+        self._stored, self._has_usage = facts.stored, facts.coverage.rows is not None
+        self.others, self.brakes, self.stage = others, BrakesAnswer("", ()) if brakes is None else brakes, stage
+        self._syntax: Syntax = python
+        known = self.brakes.edits()
+        self.lifts = tuple(lift for lift in lifts if lift.edit not in known)
+        self._reaching = [(lift.edit, _reaching(lift)) for lift in lifts if lift.edit in known]
 
     def edit(self, number: int) -> Edit:
         """The change of that number, from 1: the brakes have the first ones, and limits the others.
@@ -352,11 +347,7 @@ def why(
     tried = [lift for limit in explanation for lift in lifts(stored, limit)]
     table = stamped(schemas.table(schemas.WHY, _rows(facts, used)), kafka.id, marks)
     notes = [*unobserved, *missing.values(), *notes_left_on(kafka)]
-    sharing = None if used is None else used.sharing
-    return WhyAnswer(
-        noted(table, notes), explanation, others, tried, sharing, found, coverage=facts.coverage, stored=stored,
-        stage=stage,
-    )  # fmt: skip
+    return WhyAnswer(noted(table, notes), facts, others, tried, found, stage)
 
 
 def requests_and_usage(given: object) -> tuple[Frame | None, object]:
