@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, Unsupported
 from ..frames.given_frames import text_column
-from ..model.entity import Entity
 from ..model.levels import LEVEL_NAMES, LEVELS, Level
 from . import input_columns
 from .input_columns import CLUSTER, QUOTAS_LABEL
 from .lookup import CLIENT_BIT, NUMBER_SHIFT, USER_BIT, Flags, Ints, Longs, NameTable, Probe, Tables
+from .rules import entity_of
 
 _MOST_ENTITIES = 2 ** (31 - NUMBER_SHIFT) - 1
 
@@ -73,7 +73,7 @@ class StoredRows:
             cluster = NameCodes.of(input_columns.non_null_column(texts, CLUSTER, QUOTAS_LABEL))
         entity, first = _entities(level, cluster, user, client)
         rows = cls(level, cluster, user, client, key, values, entity, first)
-        rows._check_twice()
+        rows._check_twice(table)
         return rows
 
     @property
@@ -81,31 +81,19 @@ class StoredRows:
         """The number of each row's cluster, 0 of a single one."""
         return np.zeros(len(self.level), np.int64) if self.cluster is None else self.cluster.codes
 
-    def _check_twice(self) -> None:
+    def _check_twice(self, table: pa.Table) -> None:
         """Refuse an entity and key that is there twice: which of them the cluster has, nobody can say."""
         identity = self.entity * len(self.key.names) + self.key.codes
         order = np.sort(identity[self.entity >= 0])
         twice = order[1:][order[1:] == order[:-1]]
         if len(twice):
-            first, second = np.flatnonzero(identity == twice[0])[:2]
+            first, second = np.flatnonzero(identity == twice[0])[:2].tolist()
+            [row] = table.slice(first, 1).to_pylist()
+            place = f" in cluster {row[CLUSTER]}" if CLUSTER in row else ""
             raise Invalid(
-                f"{self.key.name(self.key.codes[first])} of {self._text(first)} is twice in {QUOTAS_LABEL}, "
-                f"in rows {first} and {second}",
+                f"{row['key']} of {entity_of(row)}{place} is twice in {QUOTAS_LABEL}, in rows {first} and {second}",
                 hint="One row per entity and key. Several clusters need a cluster_id.",
             )
-
-    def _text(self, row: int) -> str:
-        """The entity of a row, as the grammar writes it."""
-        level = LEVELS[self.level[row]]
-        parts = [("user", level.user, self.user), ("client-id", level.client_id, self.client)]
-        entity = Entity.from_wire(
-            (kind, None if presence == "default" else names.name(names.codes[row]))
-            for kind, presence, names in parts
-            if presence
-        )
-        return (
-            f"{entity}" if self.cluster is None else f"{entity} in cluster {self.cluster.name(self.cluster.codes[row])}"
-        )
 
 
 def _levels(column: pa.ChunkedArray) -> Longs:
@@ -205,10 +193,9 @@ def _values_and_tags(rows: StoredRows, keys: tuple[str, ...]) -> tuple[npt.NDArr
     tags = np.zeros((len(rows.first), len(keys)), np.int32)
     speaks = np.array([(bool(a.user) << USER_BIT) | (bool(a.client_id) << CLIENT_BIT) | a.number for a in LEVELS])
     tag = ((np.arange(len(rows.first)) + 1) << NUMBER_SHIFT) | speaks[rows.level[rows.first]]
-    for column, code in enumerate(pc.index_in(pa.array(keys, pa.string()), value_set=rows.key.names).to_pylist()):
-        at = (
-            np.flatnonzero((rows.key.codes == code) & (rows.entity >= 0)) if code is not None else np.empty(0, np.int64)
-        )
+    codes = pc.fill_null(pc.index_in(pa.array(keys, pa.string()), value_set=rows.key.names), -1)
+    for column, code in enumerate(codes.to_pylist()):
+        at = np.flatnonzero((rows.key.codes == code) & (rows.entity >= 0))
         entity = rows.entity[at]
         values[column, entity + 1] = rows.values[at]
         tags[entity, column] = tag[entity]

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import quote_plus
 
-from ..errors import printable
 from ..model.entity import ARGUMENTS, Entity
-from ..model.grammar import DEFAULT, quote
+from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP, IP, LEVELS, LEVELS_BY_NAME, SHARED, SHARERS, Level
 from ..model.quota_keys import USER_CLIENT_KEYS, readable
 
@@ -57,11 +56,6 @@ class Effective:
     bucket: tuple[Name, Name] | None = None
     overridden: tuple[Overridden, ...] = ()
 
-    def __str__(self) -> str:
-        if self.value is None or self.level is None:
-            return f"{self.key} is unlimited for {self.client}"
-        return printable(f"{self.key} = {readable(self.key, self.value)} for {self.client}, {self.why}")
-
     @property
     def why(self) -> str:
         """The reason in words: the entity that binds, who draws from the same limit, and what lost."""
@@ -81,17 +75,6 @@ class Effective:
     def is_shared(self) -> bool:
         """True where other clients draw from the same limit."""
         return self.level in SHARERS
-
-    @property
-    def client(self) -> str:
-        """The bound client, for people: `user alice, client-id app`."""
-        if self.client_id == "":
-            return printable(f"user {_shown(self.user)}, without a client-id")
-        return printable(f"user {_shown(self.user)}, client-id {_shown(self.client_id)}")
-
-
-def _shown(name: Name) -> str:
-    return "without a quota of its own" if name is None else quote(name) if name else "(empty)"
 
 
 def entity_at(level: Level, user: str, client_id: str) -> Entity:

@@ -97,16 +97,12 @@ class DeltaFolder(Place):
     ) -> pa.Table:
         """The rows of a table; where a recorder has just removed a file, of its newest version."""
         chosen = _touching(cluster_id, since, until)
-        for wait in range(TRIES):
-            table = self._table(name)
-            if table is None:
-                break
-            try:
+        for _ in range(TRIES):
+            if (table := self._table(name)) is None:
+                return stored_schema(FRAMES[name]).empty_table()
+            with suppress(FileNotFoundError):
                 return self._chosen(table, FRAMES[name], chosen)
-            except FileNotFoundError as exc:
-                if wait == TRIES - 1:
-                    raise Invalid(f"{self.where}/{name} cannot be read: {_one_line(exc)}") from None
-        return stored_schema(FRAMES[name]).empty_table()
+        raise Invalid(f"{self.where}/{name} cannot be read: a file of the table is missing")
 
     def read(self, kind: SnapshotKind, cluster_id: str, since: datetime) -> Reading:
         """The tables at hand will do: a commit upon an older version than the newest fails."""
@@ -242,10 +238,7 @@ class DeltaFolder(Place):
             _refuse_unwritable(self._folder)
             raise Moved from None
         except (DeltaError, OSError) as exc:
-            # the last line of an error of delta-rs has the system's words: above is what it was doing
-            lines = [line for line in (_ARROW.sub("", line).strip() for line in str(exc).splitlines()) if line]
-            cause = lines[-1] if lines else type(exc).__name__
-            raise Invalid(f"{self.where} cannot be written: {cause}", hint="Nothing was recorded.") from None
+            raise Invalid(f"{self.where} cannot be written: {_one_line(exc)}", hint="Nothing was recorded.") from None
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -280,13 +273,9 @@ class DeltaFolder(Place):
             else:
                 _part(table)
             table = self._table(name) or table
+            kept = [*range(max(0, table.version() - _VERSIONS_KEPT), table.version() + 1)]
             table.vacuum(
-                0,
-                dry_run=False,
-                enforce_retention_duration=False,
-                full=True,
-                keep_versions=[*range(max(0, table.version() - _VERSIONS_KEPT), table.version() + 1)],
-                **_exactly(),
+                0, dry_run=False, enforce_retention_duration=False, full=True, keep_versions=kept, **_exactly()
             )
             table = self._table(name) or table
             table.create_checkpoint()
