@@ -127,8 +127,7 @@ OF_USER = np.array([*(level.user is not None for level in LEVELS), False])
 OF_CLIENT = np.array([*(level.client_id is not None for level in LEVELS), False])
 """Is the user, or the client-id, a part of the bucket of a level?"""
 
-_OF_NAMED_CLIENTS = ("CLIENT_OF_DEFAULT_USER", "CLIENT")
-"""The levels that single out client-ids among the clients of a user, or of everyone."""
+_CLIENT_OF_DEFAULT_USER = LEVELS_BY_NAME["CLIENT_OF_DEFAULT_USER"].number
 
 
 def redundant(quotas: pa.Table) -> list[Finding]:
@@ -156,12 +155,12 @@ def _of_key(quotas: pa.Table, key: str, level: Longs) -> Iterator[tuple[int, Fin
     user, client_id = (quotas[name].cast(pa.string()) for name in ("user", "client_id"))
     sorts = (client_id, pc.if_else(pa.array(OF_CLIENT[level]), client_id, ""))
     clients = pa.concat_tables([pa.table({"user": user, "client_id": names}) for names in sorts])
-    is_unnamed, has_name = pc.is_null(clients["client_id"]), pc.fill_null(pc.not_equal(clients["client_id"], ""), True)
-    columns: tuple[Any, ...] = (*_bound_and_next(quotas, clients, key), np.asarray(is_unnamed), np.asarray(has_name))
-    now, then, is_same, is_unnamed, has_name = (column.reshape(2, -1) for column in columns)
+    columns: tuple[Any, ...] = (*_bound_and_next(quotas, clients, key), np.asarray(pc.is_null(clients["client_id"])))
+    now, then, is_same, is_unnamed = (column.reshape(2, -1) for column in columns)
     binds = now == level
-    keeps_bucket = (OF_USER[then] == OF_USER[now]) & ((OF_CLIENT[then] == OF_CLIENT[now]) | ~has_name)
-    is_fine = is_same & keeps_bucket & ~(is_unnamed & _are_between(level, now, then))
+    is_fine = is_same & (OF_USER[then] == OF_USER[now]) & (OF_CLIENT[then] == OF_CLIENT[now])
+    if _CLIENT_OF_DEFAULT_USER in level:  # a client-id of its own has that quota before
+        is_fine &= ~(is_unnamed & (now < _CLIENT_OF_DEFAULT_USER) & (then > _CLIENT_OF_DEFAULT_USER))
     chosen = np.flatnonzero(binds.any(axis=0) & (is_fine | ~binds).all(axis=0))
     fallback = np.where(binds[0], then[0], then[1])
     for number, row in zip(chosen.tolist(), quotas.take(pa.array(chosen)).to_pylist(), strict=True):
@@ -182,13 +181,6 @@ def _numbers(levels: pa.ChunkedArray | pa.Array) -> Longs:
     """The numbers of levels by their names, NOTHING of others."""
     numbers = pc.index_in(levels.cast(pa.string()), pa.array([*LEVELS_BY_NAME]))
     return np.asarray(pc.fill_null(numbers, NOTHING), np.int64)
-
-
-def _are_between(stored: Longs, now: Longs, then: Longs) -> Flags:
-    """True where some of the clients would fall to quotas of their own client-ids before that."""
-    numbers = (LEVELS_BY_NAME[name].number for name in _OF_NAMED_CLIENTS)
-    between: Flags = np.any([(now < number) & (number < then) & (number in stored) for number in numbers], axis=0)
-    return between
 
 
 def _finding(row: Row, level: Level) -> Finding:
