@@ -34,12 +34,10 @@ if TYPE_CHECKING:
 
 TRIES = 5
 
-_TIDIED_EVERY = 50
-"""Commits after which a table is optimized and vacuumed."""
-
 _PROPERTIES = {
     "delta.logRetentionDuration": "interval 7 days",
     "delta.deletedFileRetentionDuration": "interval 1 day",
+    "delta.autoOptimize.autoCompact": "true",
 }
 _FENCE = "kadmin_nb.recorded"
 """The table property that a commit without rows sets: Delta lets no commit pass that began before it."""
@@ -58,18 +56,13 @@ class SparkSchema(Place):
     def __init__(self, schema: str, spark: SparkSession | None = None) -> None:
         self.where = schema
         self._spark = spark or spark_session()
-        self._changed: dict[str, int] = {}
 
     @contextmanager
     def recording(self) -> Iterator[None]:
         for name, frame in FRAMES.items():
             if not self._is_there(name):
                 self._make(name, frame)
-        self._changed.clear()
         yield
-        for name, version in self._changed.items():
-            if version >= _TIDIED_EVERY and version % _TIDIED_EVERY in (0, 1):
-                self._tidy(name)
 
     def clusters(self) -> set[str]:
         if not self._is_there(SNAPSHOTS):
@@ -118,7 +111,6 @@ class SparkSchema(Place):
             f" VALUES ({', '.join(f's.`{column}`' for column in columns)})",
             edits=to_spark(edits, self._spark),
         )
-        self._changed[kind.history_table] = reading.version + 1
         return reading.version + 1
 
     def fence(self, kind: SnapshotKind, version: int) -> None:
@@ -126,7 +118,6 @@ class SparkSchema(Place):
         self._run(f"ALTER TABLE {self._name(name)} SET TBLPROPERTIES ('{_FENCE}' = '{uuid.uuid4().hex}')")
         if self._version(name) != version + 1:
             raise Moved
-        self._changed[name] = version + 1
 
     def append(self, name: str, rows: pa.Table) -> None:
         added = to_spark(rows.select(FRAMES[name].names), self._spark)
@@ -192,39 +183,27 @@ class SparkSchema(Place):
             raise Invalid(f"{self.where} cannot be written: {said_by(exc)}", hint="Nothing was recorded.") from None
 
     def _make(self, table: str, frame: type[Frame]) -> None:
-        """A Delta table, clustered where the session can; another may be making it as well."""
+        """A Delta table; another may be making it as well."""
         rows = to_spark(stored_schema(frame).empty_table(), self._spark)
         properties = ", ".join(f"'{key}' = '{value}'" for key, value in _PROPERTIES.items())
-        clustered = f"CLUSTER BY (cluster_id, {TO if TO in frame.names else 'taken_at'}) "
+        clustered = f"CLUSTER BY (cluster_id, {TO if TO in frame.names else 'taken_at'})"
+        statement = new_table(self._name(table), rows, frame, f"USING delta {clustered} TBLPROPERTIES ({properties})")
         for wait in range(TRIES):
             try:
-                self._spark.sql(
-                    new_table(self._name(table), rows, frame, f"USING delta {clustered}TBLPROPERTIES ({properties})")
-                )
+                self._spark.sql(statement)
                 break
             except Exception as exc:  # what Spark raises differs between classic and Connect
-                if _NO_DELTA.search(str(exc)) and not clustered:
+                if _NO_DELTA.search(str(exc)):
                     raise Unsupported(
                         "this Spark session has no Delta, and a history in a catalog needs its MERGE",
                         hint="kn.spark_session(delta=True) starts one; at a path a history needs no Spark.",
                     ) from None
-                if wait == TRIES - 1 or not (clustered or _HALF_MADE.search(str(exc))):
+                if wait == TRIES - 1 or not _HALF_MADE.search(str(exc)):
                     raise Invalid(
                         f"{self._name(table)} cannot be made: {said_by(exc)}", hint="Does the schema exist?"
                     ) from None
-                if _HALF_MADE.search(str(exc)):
-                    time.sleep(random.uniform(0.1, 0.2 * 2**wait))
-                else:
-                    clustered = ""
+                time.sleep(random.uniform(0.1, 0.2 * 2**wait))
         self._is_there(table)
-
-    def _tidy(self, table: str) -> None:
-        """What fails of it is left to the next recorder."""
-        for statement in ("OPTIMIZE", "VACUUM"):
-            try:
-                self._spark.sql(f"{statement} {self._name(table)}").collect()
-            except Exception:  # what Spark raises differs between classic and Connect
-                return
 
 
 def _arrow(frame: DataFrame, of: type[Frame]) -> pa.Table:
