@@ -134,10 +134,8 @@ def in_unit(key: str | None, value: object) -> str:
         return cell(value)
     if value == "":
         return quote("")
-    if isinstance(value, float):
-        return readable(key, value) if find(key) else cell(value)
     if not find(key):
-        return with_unit(key, str(value))
+        return cell(value) if isinstance(value, float) else with_unit(key, str(value))
     try:
         return readable(key, float(str(value)))
     except ValueError:
@@ -198,8 +196,7 @@ def _measures(name: str, table: pa.Table) -> Texts:
         values = values_of(rows, name)
         knows = "windows_unknown" in rows.column_names
         unknown = values_of(rows, "windows_unknown") if knows else [value is None for value in values]
-        return [text if not un else f"at least {text}" if text else UNKNOWN
-                for text, un in zip(write(rows), unknown, strict=True)]  # fmt: skip
+        return [*map(at_least, write(rows), unknown)]
 
     return texts
 
@@ -247,16 +244,14 @@ UNITS: Mapping[str, Mapping[str, float]] = {
 """The units of measured numbers, the largest first."""
 
 
-def measured(key: str | None, value: float | None, unknown: object) -> str:
-    """A measured value of a key: the least that it can be where a part of it is unknown."""
-    if not unknown:
-        return used(key, value)
-    return UNKNOWN if value is None else f"at least {used(key, value)}"
+def at_least(text: str, unknown: object) -> str:
+    """What was used: the least that it can be where a part of it is unknown."""
+    return text if not unknown else f"at least {text}" if text else UNKNOWN
 
 
 def of_limit(key: str, value: float | None, unknown: object, limit: float) -> str:
     """What was used of a limit: `4.7 of 5 MB/s`, in one unit where both have the same."""
-    use, whole = measured(key, value, unknown), readable(key, limit)
+    use, whole = at_least(used(key, value), unknown), readable(key, limit)
     number, _, unit = use.rpartition(" ")
     return f"{number if unit == whole.rpartition(' ')[2] else use} of {whole}"
 

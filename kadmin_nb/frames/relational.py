@@ -99,7 +99,6 @@ TEXT = Kind(is_text, pa.string(), "text")
 WHOLE = Kind(pa.types.is_integer, pa.int32(), "a whole number")
 TIME = Kind(pa.types.is_timestamp, MOMENT, "a timestamp")
 NUMBER = Kind(lambda kind: _is_number(kind) or pa.types.is_null(kind), pa.float64(), "a number")
-DATE = Kind(pa.types.is_date, pa.date32(), "a date")
 
 
 _BY_TYPE = {WORD: TEXT, pa.string(): TEXT, pa.int32(): WHOLE, MOMENT: TIME, pa.int64(): NUMBER, pa.float64(): NUMBER}

@@ -6,10 +6,10 @@ below it. Controls and bidi marks are shown as escapes in both forms, and every 
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from textwrap import wrap
 
 import pyarrow as pa
 
@@ -161,15 +161,10 @@ def beginning(text: str, width: int) -> str:
     """A text, or of one that is wider than that its beginning and an ellipsis."""
     if width_of(text) <= width:
         return text
-    return f"{_start(text, width - 1)}…"
-
-
-def _start(text: str, width: int) -> str:
-    """The longest beginning of a text that fits into that width."""
-    start = text[: max(0, width)]
-    while width_of(start) > width:
+    start = text[: max(0, width - 1)]
+    while width_of(start) > width - 1:
         start = start[:-1]
-    return start
+    return f"{start}…"
 
 
 def middle(text: str, width: int) -> str:
@@ -221,7 +216,8 @@ def fitted(every: Sequence[Column], width: int, *, colour: bool = False) -> tupl
 
 def _row(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], tones: Sequence[str]) -> Iterator[str]:
     """The lines of a row: one, or as many as its longest sentence that stays takes."""
-    texts = [wrapped(t, w) if c.is_said else [t] for t, c, w in zip(cells, columns, widths, strict=True)]
+    whole = zip(cells, columns, widths, strict=True)
+    texts = [wrap(text, w, break_on_hyphens=False) if c.is_said else [text] for text, c, w in whole]
     for line in zip_longest(*texts, fillvalue=""):
         parts = (padded(t, w, right=c.is_number) for t, c, w in zip(line, columns, widths, strict=True))
         yield _line(map(inked, parts, tones))
@@ -278,16 +274,6 @@ def _rank(column: Column) -> int:
     return 0 if column.identifies else 1 if column.is_said else 2
 
 
-def wrapped(text: str, width: int) -> Iterator[str]:
-    """The text in lines of that width, broken between words where that is possible."""
-    for line in textwrap.wrap(text, width, break_on_hyphens=False):
-        while width_of(line) > width:  # characters of two columns
-            start = _start(line, width) or line[0]
-            yield start
-            line = line[len(start) :]
-        yield line
-
-
 def text_of_blocks(*blocks: Block, page: Page = NOTEBOOK) -> str:
     """Blocks as text."""
     return "\n".join(lines(blocks, page))
@@ -324,7 +310,7 @@ def _gauged(gauge: Gauge, page: Page) -> Iterator[str]:
     drawn = "" if gauge.percent is None else bar(gauge.percent, GAUGE)
     colour = ink("throttled" if gauge.is_bad else word_of_use(gauge.percent or 0.0))
     start = "".join(f"{part}{GAP}" for part in (gauge.head, drawn) if part)
-    first, *more = [gauge.words] if page.width is None else wrapped(gauge.words, max(page.width - len(start), 20))
+    first, *more = [gauge.words] if page.width is None else between_words(gauge.words, max(page.width - len(start), 20))
     yield f"{start.replace(drawn, inked(drawn, colour)) if drawn and page.has_colour else start}{first}"
     yield from (" " * len(start) + line for line in more)
 

@@ -133,10 +133,9 @@ class StatusLine(anywidget.AnyWidget):
 class Confirmations:
     """A field for each dangerous row, by its key and its name. What is typed is allowed, and the executor judges it."""
 
-    def __init__(self, keys: Iterable[str]) -> None:
+    def __init__(self) -> None:
         self._fields: dict[str, Any] = {}
         self.widget = row()
-        self.add(keys)
 
     def add(self, keys: Iterable[str]) -> None:
         """Ask for these keys too."""

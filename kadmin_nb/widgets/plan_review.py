@@ -90,7 +90,7 @@ class PlanReview(Panel):
         from .controls import Confirmations, StatusLine
 
         self._controls = controls
-        self.confirmations = Confirmations(())
+        self.confirmations = Confirmations()
         self.buttons = self._make_buttons()
         self.reason = controls.text("kept in the journal", width="24em", label="reason")
         self._ways: list[Any] = []

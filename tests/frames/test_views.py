@@ -20,7 +20,7 @@ from kadmin_nb.frames.answer import Answer
 from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.frames.markup import document
 from kadmin_nb.frames.meanings import PARTS, client, in_unit, limit, used, word
-from kadmin_nb.frames.render import middle, wrapped
+from kadmin_nb.frames.render import middle
 from kadmin_nb.model.config_values import ConfigValue, Synonym
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
@@ -260,7 +260,6 @@ def test_a_narrow_window_keeps_the_indent_of_a_tree():
 def test_every_line_of_a_wrapped_text_has_its_indent():
     """The blanks before a long word were dropped with it."""
     assert between_words("    /a/path/that/is/long", 10) == ["    /a/path/that/is/long"]
-    assert [*wrapped("日本語日本語", 8)] == ["日本語日", "本語"]
 
 
 def test_a_long_name_keeps_its_beginning_and_its_end():
