@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from ..hints import Syntax, terminal
@@ -71,16 +71,7 @@ NOTEBOOK = Page(
 
 def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False, ascii_only: bool = False) -> Page:
     """A terminal of that width."""
-    return Page(
-        rows,
-        width,
-        rest=rest,
-        lazy_rest=rest,
-        syntax=terminal,
-        has_errors_apart=True,
-        has_colour=colour,
-        is_ascii=ascii_only,
-    )
+    return replace(WHOLE, rows=rows, width=width, rest=rest, lazy_rest=rest, has_colour=colour, is_ascii=ascii_only)
 
 
 TEXT, NUMBER, NAME, KEY, BADGE, PROSE, BRANCH = "text", "number", "name", "key", "badge", "prose", "branch"

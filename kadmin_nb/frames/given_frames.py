@@ -128,13 +128,13 @@ def text_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
     Raises
     ------
     UsageError
-        The column holds something else.
+        The first cell that is something else.
     """
     column = table.column(name)
     if column.null_count == len(column):  # of no rows, say, for which pandas has numbers
         return pa.chunked_array([pa.nulls(len(column), pa.string())])
     if not is_text(column.type):
-        raise UsageError(f"{name} of {what} is {column.type}, not text")
+        raise _refusal(column.to_pylist(), name, what, str)
     return column.cast(pa.string())
 
 
@@ -147,17 +147,15 @@ def refuse_other_than_text(table: pa.Table, names: Iterable[str], what: str) -> 
         The first such cell.
     """
     for name in names:
-        column = table[name] if name in table.column_names else None
-        if column is None or is_text(column.type) or column.null_count == len(column):
-            continue
-        raise _refusal(column.to_pylist(), name, what)
+        if name in table.column_names:
+            text_column(table, name, what)
 
 
 def column_of(cells: Sequence[Any], name: str, what: str) -> pa.Array:
     """Cells of a column of names, as text; refused as in `table_of`."""
     with suppress(*_UNFIT):
         return pa.array(cells, pa.string())
-    raise _refusal(cells, name, what)
+    raise _refusal(cells, name, what, str)
 
 
 def _read(frame: Any, what: str, mixed: Collection[str]) -> pa.Table:
@@ -193,7 +191,7 @@ def _of_series(series: Any, name: str, what: str, mixed: Collection[str]) -> pa.
         if is_mixed:
             return pa.array([None if _is_missing(cell) else cell_text(cell) for cell in cells], pa.string())
         return pa.array(series, from_pandas=True)
-    raise _refusal(cells, name, what)
+    raise _refusal(cells, name, what, str if name in _OF_TEXT else None)
 
 
 def cell_text(value: Any) -> str:
@@ -222,9 +220,8 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or (not isinstance(cell, str | int | bytes) and str(cell) in _MISSING)
 
 
-def _refusal(cells: Iterable[Any], name: str, what: str) -> UsageError:
-    """The first cell that does not fit: in a column of names no text, in another of another type than the first."""
-    kind: type | None = str if name in _OF_TEXT else None
+def _refusal(cells: Iterable[Any], name: str, what: str, kind: type | None) -> UsageError:
+    """The first cell that is not of this type; without one of another type than the first."""
     for number, cell in enumerate(cells, 1):
         if not _is_missing(cell):
             kind = kind or type(cell)
