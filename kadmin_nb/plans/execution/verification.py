@@ -206,15 +206,13 @@ class Facts:
 def outcome_of(change: Change, facts: Facts) -> Outcome:
     """The outcome of this row."""
     row = change.row
-    if row in facts.halfway:
-        return Outcome(change, UNVERIFIED, "INCOMPLETE", facts.halfway[row])
-    if row in facts.skipped:
-        why = facts.skipped[row]
+    if left := facts.halfway.get(row):
+        return Outcome(change, UNVERIFIED, "INCOMPLETE", left)
+    if why := facts.skipped.get(row):
         return Outcome(change, SKIPPED, why.code, why.message)
-    if row in facts.sightings:
-        return _seen(change, facts, facts.sightings[row])
-    if row in facts.refused:
-        why = facts.refused[row]
+    if sighting := facts.sightings.get(row):
+        return _seen(change, facts, sighting)
+    if why := facts.refused.get(row):
         return Outcome(change, UNKNOWN if row in facts.unknown else FAILED, why.code, why.message)
     return Outcome(change, UNCHANGED, message=change.note if change.is_same_store else None)
 

@@ -65,11 +65,9 @@ class ConfigChanges(ChangeKind):
 
     def is_secret(self, edit: Edit, state: ObservedState) -> bool:
         """A PASSWORD, or a key of a broker that the broker does not know."""
-        if edit.value is None or _is_logger(edit.resource):
+        if edit.value is None or _is_logger(edit.resource) or edit.key in THROTTLE_RATES:
             return False
         schema = _schema(edit, state)
-        if edit.key in THROTTLE_RATES:
-            return False
         if schema is None:
             return _resource(edit.resource).type == "BROKER" or is_secret_name(edit.key)
         return schema.is_sensitive or schema.type == "PASSWORD" or (schema.type is None and is_secret_name(edit.key))
