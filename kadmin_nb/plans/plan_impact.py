@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from ..frames.schemas import stamped
 from ..model.changes import Change
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
-from ..model.levels import DEFAULT_IP, LEVELS
+from ..model.levels import LEVELS, LEVELS_BY_NAME
 from ..resolution import effects as comparing
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
@@ -25,7 +26,6 @@ from ..usage.limits_used import known_clients
 from . import stalls
 from .observed_state import table_after
 
-_OF_ADDRESSES = ("IP", DEFAULT_IP)
 _MEASURED = {"broker", "key", "window_start", "window_end", "value"}
 
 
@@ -89,20 +89,16 @@ def _by_quota(impact: pa.Table, side: str) -> dict[tuple[Any, ...], int]:
 
 def unseen(changes: Sequence[Change], clients: pa.Table) -> list[str]:
     """The entities of these changes of quotas that name a user or a client-id which no known client has, each once."""
-    quotas = (change for change in changes if change.level and change.level not in _OF_ADDRESSES)
-    entities = dict.fromkeys(change.resource for change in quotas)
-    by_parts: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
-    for entity in entities:
-        named = [(kind, str(name)) for kind, name in cast(Entity, entity).parts if name is not DEFAULT]
-        kinds = tuple(kind.replace("-", "_") for kind, _ in named)
-        by_parts.setdefault(kinds, []).append((str(entity), *(name for _, name in named)))
-    by_parts.pop((), None)
+    by_parts: defaultdict[tuple[str, ...], list[dict[str, str]]] = defaultdict(list)
+    for entity in dict.fromkeys(change.resource for change in changes if change.level in LEVELS_BY_NAME):
+        parts = cast(Entity, entity).parts
+        named = {kind.replace("-", "_"): str(name) for kind, name in parts if name is not DEFAULT}
+        if named:
+            by_parts[tuple(named)].append({"entity": str(entity), **named})
     found: list[str] = []
     for kinds, rows in by_parts.items():
-        columns = zip(("entity", *kinds), zip(*rows, strict=True), strict=True)
-        with_names = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns})
         known = pa.table({kind: clients[kind].cast(pa.string()) for kind in kinds})
-        found += sorted(others(with_names, known, list(kinds))["entity"].to_pylist())
+        found += sorted(others(pa.Table.from_pylist(rows), known, kinds)["entity"].to_pylist())
     return found
 
 
