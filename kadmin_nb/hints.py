@@ -32,13 +32,12 @@ def did_you_mean(word: str, candidates: Iterable[str], otherwise: str = "") -> s
 class Option:
     """An argument that would help: its name in Python, and its value.
 
-    `flag` where the terminal calls it otherwise; `words` say it where a door has no such argument.
+    `flag` where the terminal calls it otherwise.
     """
 
     name: str
     value: object = True
     flag: str = ""
-    words: str | None = None
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,9 @@ class SharedOption(click.Option):
         return super().get_help_record(ctx) or (str(self.name), "")
 
 
-class _HelpAtWidth(click.Command):
+class Verb(click.Command):
+    """A command, with its help as a value, its examples, and the words of a notebook's variables."""
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Where the shared options are described, below the help of a command that has some."""
         shared = {str(param.name) for param in self.params if isinstance(param, SharedOption)}
@@ -157,11 +159,7 @@ class _HelpAtWidth(click.Command):
         )
 
 
-class Verb(_HelpAtWidth):
-    """A command."""
-
-
-class Verbs(_HelpAtWidth, click.Group):
+class Verbs(Verb, click.Group):
     """A group that says what an unknown word is called here."""
 
     command_class = Verb

@@ -423,8 +423,6 @@ def parse_double(text: str) -> float | None:
 def double_text(value: float) -> str:
     """A number as `Double.toString` writes it: `5000000.0`, `4.0E7`, `1.0E-4`."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return format(Decimal(repr(value)), "f") if "e" in repr(value) else repr(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    places = len(digits) - 1 + int(exponent)
-    first, rest = digits[0], "".join(map(str, digits[1:])) or "0"
-    return f"{'-' * sign}{first}.{rest}E{places}"
+        return repr(value)
+    digits, _, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")
+    return f"{digits}{'' if '.' in digits else '.0'}E{int(exponent)}"

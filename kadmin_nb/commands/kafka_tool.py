@@ -13,9 +13,8 @@ import click
 from ..errors import Interrupted, Invalid, KadminError, UsageError, printable
 from ..frames.blocks import Text
 from ..model.changes import DELETE
-from ..plans.apply_options import ApplyOptions
 from .click_glue import HelpAsked
-from .options import Command, allow_unknown, cluster, negated, pair, reason, taken, with_session
+from .options import Command, allow_unknown, cluster, negated, pair, reason, taken_of_plan, with_session
 from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
@@ -53,8 +52,7 @@ def kafka_tool(command: Command) -> Command:
     )
     @functools.wraps(command)
     def run(session: Session, /, **params: Any) -> Any:
-        plan_options = taken(PlanOptions, params, apply_options=taken(ApplyOptions, params))
-        return command(session, plan_options=plan_options, **params)
+        return command(session, plan_options=taken_of_plan(params), **params)
 
     return kafka_connection(with_session(run))
 

@@ -159,6 +159,12 @@ def taken(kind: type[T], params: dict[str, Any], **more: Any) -> T:
     return kind(**{name: params.pop(name) for name in names}, **more)
 
 
+def taken_of_plan(params: dict[str, Any]) -> PlanOptions:
+    """The options of a plan and of applying it, whose reason is the plan's."""
+    reason = params.pop("reason")
+    return taken(PlanOptions, params, reason=reason, apply_options=taken(ApplyOptions, params))
+
+
 def pair(text: str, option: str = "--property", form: str = "key=value") -> tuple[str, str]:
     """`key=value` as the two. The right side is never repeated: it may be a secret."""
     key, sign, value = text.partition("=")
@@ -346,8 +352,7 @@ def planning(command: Command) -> Command:
     @allow_unknown
     @wraps(command)
     def run(session: Session, /, **params: Any) -> Any:
-        of_plan = {"reason": params.pop("reason")}
-        plan_options = taken(PlanOptions, params, **of_plan, apply_options=taken(ApplyOptions, params))
+        plan_options = taken_of_plan(params)
         is_printed = "print" in click.get_current_context().meta
         refuse_together({"--print": is_printed, "--apply": plan_options.apply})
         if plan_options.apply_options.allow and not plan_options.apply:

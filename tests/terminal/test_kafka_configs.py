@@ -377,6 +377,14 @@ def test_a_policy_may_refuse_dangers_here_too(kadmin, kafka, full_topic, tmp_pat
     assert kadmin("kafka-configs", *alter, "--allow", row, "--reason", "meant").code == 0
 
 
+def test_a_reason_becomes_part_of_the_plan(kadmin, kafka, cluster, unique):
+    """I typed why, and the journal had no reason."""
+    why = unique("why")
+    alter = ["--alter", "--user", unique("user"), "--add-config", f"producer_byte_rate={AMPLE}", "--reason", why]
+    assert kadmin("kafka-configs", *_at(kafka), *alter).code == 0
+    assert why in [row["reason"] for row in cluster.plans.log().to_arrow().to_pylist()]
+
+
 WRONG = """
 --describe
 --alter

@@ -17,7 +17,7 @@ from ...frames.answer import Answer, findings_table, row_of
 from ...hints import Option, Sentence, Syntax, Verb, Way, sentence
 from ...model.findings import DANGER, WARNING, Finding
 
-REASON = Option("reason", "WHY", words="a reason in the plan")
+REASON = Option("reason", "WHY")
 """The option that a dangerous plan needs, when it is made or when it is applied."""
 
 NAMED = 5
