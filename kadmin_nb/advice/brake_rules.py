@@ -176,16 +176,15 @@ def _quotas(facts: ClientFacts) -> Iterator[Finding]:
 def _is_near(key: str, seen: Throttling) -> bool:
     """True if the limit of now can have throttled that much."""
     is_used = (seen.utilisation or 0.0) >= (NEAR_REQUESTS if key == REQUESTS else NEAR)
-    return not seen.grew and (seen.has_unknown or is_used)
+    return seen.has_unknown or is_used
 
 
 def _earlier(facts: ClientFacts, limit: Effective) -> Finding:
     """A throttle that no limit of now explains: an earlier one may have."""
     seen = facts.throttles[limit.key]
     now = "it is unlimited" if limit.value is None else f"{_limit_text(limit)} applies"
-    grew = ", and more was used later without a throttle" if seen.grew else ""
     most = "" if seen.utilisation is None else f", and at most {figures.percent(seen.utilisation)} of it was used then"
-    missing = f"{now}{most}{grew}: the limit may have been another then; {seen}"
+    missing = f"{now}{most}: the limit may have been another then; {seen}"
     culprit, fix = limit.entity or closest(limit), facts.ask("--for 1min")
     return _as_seen(not_known("earlier-limit", culprit, limit.key, missing, fix), facts, seen)
 

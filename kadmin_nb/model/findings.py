@@ -108,8 +108,8 @@ class Throttling:
     """The throttles of a bucket that were seen, from `since` on, and the most that it used in a throttled window, in
     percent of its limit.
 
-    `own_ms` is the longest of the client's own requests; None where nothing tells. `grew`: more was used later, without
-    a throttle. `used` has what each user and client-id used in throttled windows, `share` of all of them is throttled.
+    `own_ms` is the longest of the client's own requests; None where nothing tells. `used` has what each user and
+    client-id used in throttled windows, `share` of all of them is throttled.
     """
 
     longest_ms: float
@@ -117,7 +117,6 @@ class Throttling:
     utilisation: float | None
     has_unknown: bool
     own_ms: float | None = None
-    grew: bool = False
     used: Mapping[tuple[str, str], float] = field(default_factory=dict)
     share: float | None = None
 

@@ -5,7 +5,6 @@ Those of Python are Arrow functions, and travel to the workers by value, quotas 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -76,7 +75,7 @@ def register(
     Raises
     ------
     Unsupported
-        Spark 4.0 has no Arrow functions, and quotas or a broker were given. Without them it is a warning.
+        Spark 4.0 has no Arrow functions, and quotas or a broker were given. Without them the rest is registered.
     Invalid
         Too many quotas; whatever `kn.resolve` refuses.
     """
@@ -84,12 +83,10 @@ def register(
     with errors_in_one_line("Spark could not register kadmin_nb's functions"):
         register_source(session)
         session.sql(_LEVEL).collect()
-        if missing := _missing():
-            if quotas is not None or broker is not None:
-                raise missing
-            warnings.warn(missing.in_one_line(), stacklevel=2)
-            return "kafka_level", "kadmin_nb"
-        functions = {"kafka_units": _scalar(by_value(_told(values_for_people), None), pa.string())}
+        missing = _missing()
+        if missing and (quotas is not None or broker is not None):
+            raise missing
+        functions = {} if missing else {"kafka_units": _scalar(by_value(_told(values_for_people), None), pa.string())}
         if broker is not None:
             functions["kafka_request"] = _request(broker, tz, cluster_id, inter_broker)
         for name, function in functions.items():

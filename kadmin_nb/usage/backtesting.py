@@ -298,14 +298,6 @@ class ImpactAnswer(Answer):
             whose = printable(f"{', '.join(self.unseen[:NAMED])}{more}")
             yield f"No known client is one of {whose}: which clients these changes affect is {NOT_KNOWN}."
 
-    def _sections(self) -> list[tuple[str, Answer]]:
-        """The sections below the impact, with their headings."""
-        parts = (
-            ("backtest, these limits on this usage", self.backtest),
-            ("stalls when applied", self.stalls),
-        )
-        return [(title, answer) for title, answer in parts if answer is not None]
-
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         if len(self):
             yield self._table
@@ -313,20 +305,10 @@ class ImpactAnswer(Answer):
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         said = [*self._remarks()]
         yield from said
-        for title, answer in self._sections():
-            further = (block for block in answer._blocks(page) if not (isinstance(block, str) and block in said))
-            yield from ("", title, *further)
-
-    def _folded(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The impact, the backtest and the stalls, each behind its finding."""
-        from ..frames.blocks import Folded
-
-        first, *more = self._title().split("\n")
-        yield Folded(f"impact: {first}", [*more, *self._content(page), *self._remarks()])
-        for heading, answer in self._sections():
-            yield Folded(
-                f"{heading.partition(',')[0]}: {answer._short_form()}", [*answer._content(page), *answer._footer(page)]
-            )
+        parts = {"backtest, these limits on this usage": self.backtest, "stalls when applied": self.stalls}
+        for title, answer in parts.items():
+            if answer is not None:
+                yield from ("", title, *(block for block in answer._blocks(page) if block not in said))
 
 
 def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer | DataFrame:

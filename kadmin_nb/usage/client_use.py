@@ -25,9 +25,6 @@ from .limits_used import measured_rows
 
 BYTE_KEYS = ("producer_byte_rate", "consumer_byte_rate")
 
-GREW = 1.2
-"""So much more than in the throttled windows: a bucket that uses it later without a throttle has another limit then."""
-
 _ROWS = pa.schema(
     [
         *((name, types.TEXT) for name in ("user", "client_id", "key")),
@@ -140,7 +137,6 @@ def _throttles(rows: Frame, limits: Sequence[Effective]) -> dict[str, Throttling
         starts = pa.table({"broker": its["broker"], "measured": its["measured"], "end": its["start"]})
         before = every.join(starts, starts.column_names, join_type="left semi")  # bursts cross windows
         full = max((most for table in (its, before) if (most := pc.max(table["used"]).as_py())), default=None)
-        later = pc.max(every.filter(pc.field("start") > pc.max(its["start"]))["used"]).as_py()
         limit = values[key]
         found[key] = Throttling(
             pc.max(its["throttle_ms"]).as_py(),
@@ -148,8 +144,7 @@ def _throttles(rows: Frame, limits: Sequence[Effective]) -> dict[str, Throttling
             None if full is None or not limit else full * 100.0 / limit,
             pc.any(its["unknown"]).as_py(),
             pc.max(every["own_ms"]).as_py(),
-            full is not None and (later or 0.0) >= GREW * full,
-            used[key],
+            used=used[key],
         )
     return found
 

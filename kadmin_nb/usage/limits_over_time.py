@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, printable
 from ..frames.frame import MOMENT
-from ..model.figures import utc
 from ..model.levels import LEVELS, Level
 from ..resolution.demand import numbered
 from ..resolution.effects import OF_CLIENT, OF_USER
@@ -28,7 +26,7 @@ from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS
 from ..resolution.kernel import Index
 from ..resolution.lookup import Doubles, Flags, Longs, Tables
 from ..resolution.lookup import resolve as look_up
-from .bucket_figures import DAY, EPOCH, Groups, Watched, axes_of, codes_of_both, micros
+from .bucket_figures import DAY, Groups, Watched, axes_of, codes_of_both, micros
 
 UNKNOWN = "UNKNOWN"
 """The `level` of a client at a time of which the history does not know the limits: before it begins."""
@@ -310,13 +308,10 @@ def _with_times(history: pa.Table) -> pa.Table:
 def _refuse_overlaps(rows: pa.Table) -> None:
     """Refuse two intervals of an entity and key that overlap: which limit was in force at that time is not known."""
     identity = [CLUSTER, "level", "user", "client_id", "key"]
-    codes, _ = numbered(rows, identity)
-    start, end = np.asarray(rows["start"]), np.asarray(rows["end"])
-    order = np.lexsort([start, codes])
-    wrong = (codes[order][1:] == codes[order][:-1]) & (start[order][1:] < end[order][:-1])
-    if wrong.any():
-        row = rows.slice(int(order[1:][wrong][0]), 1).to_pylist()[0]
-        whose = ", ".join(f"{name} {row[name]}" for name in identity[:-1] if row[name])
-        begin = utc(EPOCH + timedelta(microseconds=max(row["start"], 0)))
-        problem = f"{row['key']} has two limits at {begin} in the history: {whose}"
-        raise Invalid(printable(problem), hint="Intervals of one entity and key may not overlap.")
+    rows, groups = Groups.sorted(rows, identity, [rows["start"]])
+    start, end = (np.asarray(rows[name]) for name in ("start", "end"))
+    overlaps = np.flatnonzero(~groups.begins[1:] & (start[1:] < end[:-1]))
+    if len(overlaps):
+        (row,) = rows.select(identity).slice(overlaps[0], 1).to_pylist()
+        whose = ", ".join(f"{name} {text}" for name, text in row.items() if text)
+        raise Invalid(printable(f"the history has two limits at one time: {whose}"), hint="Intervals may not overlap.")

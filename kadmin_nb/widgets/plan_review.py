@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Dangerous, Hinted, printable
-from ..frames.blocks import NOTEBOOK, Page, Title
+from ..frames.blocks import NOTEBOOK, Folded, Page, Title
 from ..frames.meanings import in_unit
 from ..hints import magic, short_id
 from ..model.changes import SKIPPED, Change, Edit, Outcome, Target
@@ -81,7 +81,9 @@ class PlanReview(Panel):
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from self.plan._footer(page)
         if self.impact is not None:
-            yield from self.impact._folded(page)
+            first, _, more = self.impact._title().partition("\n")
+            blocks = [more, *self.impact._content(page), *self.impact._footer(page)]
+            yield Folded(f"impact: {first}", blocks)
 
     # -- the widget
 

@@ -43,7 +43,7 @@ def test_more_that_is_used_later_without_a_throttle_is_seen() -> None:
     """The limit was raised at noon, and what was throttled in the morning was 3 % of it: used up, it said."""
     rows = [(1, "app", second, 1e5 if second < 5 else 9e5, 500.0 if second < 5 else 0.0) for second in range(10)]
     throttled = use_of(used(*rows), 1e7).throttled[KEY]
-    assert (throttled.utilisation, throttled.grew, throttled.since) == (1.0, True, at(0))
+    assert (throttled.utilisation, throttled.since) == (1.0, at(0))
 
 
 def test_the_use_of_others_counts_while_the_bucket_was_throttled() -> None:
