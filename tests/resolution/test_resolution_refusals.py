@@ -49,7 +49,7 @@ REFUSED: dict[str, tuple[object, object, type[KadminError], str]] = {
     "pairs without client_id": (QUOTAS, PAIRS.select(["user"]), UsageError, "the pairs have no column client_id"),
     "a null user": (QUOTAS, pairs_of([("a", ""), (None, "app")]), Invalid, "user is null in row 1 of the pairs"),  # type: ignore[list-item]
     "users that are numbers": (
-        QUOTAS, pa.table({"user": [1], "client_id": ["a"]}), UsageError, "user of the pairs is int64",
+        QUOTAS, pa.table({"user": [1], "client_id": ["a"]}), UsageError, "row 1 of the pairs: user is of type int",
     ),
     "no frame": (QUOTAS, [("alice", "app")], UsageError, "the pairs are a list"),
     "cluster_id of the quotas only": (
