@@ -75,11 +75,8 @@ def json_lines(value: Any) -> Iterator[str]:
     )
 
 
-PRINT_FORMATS = ("markdown",)
-
-
-def in_print_format(value: Any, form: str) -> Any:
-    """The value as that text.
+def in_print_format(value: Any) -> Any:
+    """The value as a block for a pull request.
 
     Raises
     ------
@@ -89,7 +86,7 @@ def in_print_format(value: Any, form: str) -> Any:
     from ..plans.formats import PrintFormats
 
     if not isinstance(value, PrintFormats):
-        raise UsageError(f"--print {form} works with stages and plans only")
+        raise UsageError("--print works with stages and plans only")
     return value.to_markdown()
 
 

@@ -21,7 +21,7 @@ from ..plans import VERIFY_TIMEOUT, WAIT_LEASE
 from ..plans.apply_options import ApplyOptions
 from ..plans.change_words import choices, read_words
 from ..secrets import mentions_secret
-from .answer_formats import PRINT_FORMATS, in_print_format
+from .answer_formats import in_print_format
 from .click_glue import FRAME, CommaSeparated, Objects, Offers, SharedOption
 from .completions import profiles
 from .session import PlanOptions, Session, usage_frame
@@ -141,7 +141,7 @@ def with_session(command: Command) -> Command:
         with ctx.obj.at(target, _properties(ctx)) as session:
             value = command(session, **params)
         is_printed = "print" in ctx.meta and ctx.invoked_subcommand is None
-        return in_print_format(value, ctx.meta["print"]) if is_printed else value
+        return in_print_format(value) if is_printed else value
 
     return run
 
@@ -237,7 +237,7 @@ _out = _shared(
 _json = _shared("--json", is_flag=True, help="Print the rows as JSON, as in --out FILE.json.")
 printing = _remembered(
     "--print",
-    type=click.Choice(PRINT_FORMATS),
+    type=click.Choice(["markdown"]),
     help="Print it as a block for a pull request.",
 )
 """`--print`: for every verb that returns a stage or a plan."""

@@ -52,14 +52,13 @@ class PlanOptions:
 class Session:
     """The memory of one entry point. This one, the terminal's, lasts for one command and keeps no stage.
 
-    `variables` are those of a notebook's `{expr}`, `frames` finds the variable that is called so; `progress` and
-    `note` are told of what takes long; `cell` is the text of the cell, in a notebook.
+    `variables` are those of a notebook: of its `{expr}`, and frames by name; `progress` and `note` are told of what
+    takes long; `cell` is the text of the cell.
     """
 
     target: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     variables: Variables | None = None
-    frames: Callable[[str], object] | None = None
     progress: Progress = silent
     note: Note | None = None
     cell: str | None = None
@@ -247,8 +246,8 @@ def frame_or_file(session: Session, name: Any) -> Any:
     """The path of a Parquet or CSV file, or the notebook's variable of that name. An object is itself."""
     if isinstance(name, str):
         place = Path(name)
-        find = None if place.suffix in FRAME_FILES and place.exists() else session.frames
-        name = find(name) if find else place
+        variables = None if place.suffix in FRAME_FILES and place.exists() else session.variables
+        name = place if variables is None else variables.value(name)
     if isinstance(name, Path) and name.suffix not in FRAME_FILES:
         raise UsageError(f"{name} is neither a frame nor a {' or '.join(FRAME_FILES)} file")
     if isinstance(name, Path) and not name.exists():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
@@ -36,18 +36,21 @@ class NothingButOurs:
         return iter(())
 
 
-class Completion:
+def matcher(settings_of: Callable[[str | None], Settings]) -> Any:
     """The matcher that a shell asks; `settings_of` gives the connection to a target, None the current one."""
 
-    def __init__(self, settings_of: Callable[[str | None], Settings]) -> None:
-        self._settings_of = settings_of
+    @cache
+    def values() -> NamesOfThread:
+        from kadmin_nb.commands.completions import NamesOfThread
+
+        return NamesOfThread(settings_of)
 
     @context_matcher(identifier="kadmin_magics")  # type: ignore[untyped-decorator]
-    def matcher(self, context: CompletionContext) -> SimpleMatcherResult:
+    def candidates(context: CompletionContext) -> SimpleMatcherResult:
         """The candidates at the cursor, where that is in a line or a cell of ours; nothing elsewhere."""
         before = context.line_with_cursor[: context.cursor_position]
         try:
-            offers = offered(before, context.full_text if context.cursor_line else "", self._values)
+            offers = offered(before, context.full_text if context.cursor_line else "", values())
         except KadminError:
             offers = Offers("", [], True)
         completions: Any = [SimpleCompletion(text=text, type="kadmin") for text in offers.matches]
@@ -55,11 +58,7 @@ class Completion:
             completions = NothingButOurs()
         return {"completions": completions, "matched_fragment": offers.fragment, "suppress": offers.is_ours}
 
-    @cached_property
-    def _values(self) -> NamesOfThread:
-        from kadmin_nb.commands.completions import NamesOfThread
-
-        return NamesOfThread(self._settings_of)
+    return candidates
 
 
 @dataclass(frozen=True)

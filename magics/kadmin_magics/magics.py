@@ -27,7 +27,7 @@ from .frames import show_frames
 from .variables import CallersVariables, caller
 
 try:
-    from .completion import Completion
+    from .completion import matcher
 except ImportError:  # IPython before 8.6 asks for no matchers
     HAS_COMPLETION = False
 else:
@@ -49,8 +49,8 @@ class KAdmin(Magics):
         """Into the shell, with completion."""
         self.shell.register_magics(self)
         if HAS_COMPLETION:
-            completion = Completion(lambda target: self.session.settings_of(target))
-            self.shell.Completer.custom_matchers.append(completion.matcher)
+            ours = matcher(lambda target: self.session.settings_of(target))
+            self.shell.Completer.custom_matchers.append(ours)
         show_frames(self.shell)
         atexit.register(self.leave)
 
@@ -110,7 +110,7 @@ class KAdmin(Magics):
         typed = f"%{magic}" if cell is None else f"%%{magic}"
         with closing(Line(self.shell)) as line_of_progress:
             self.session.progress, self.session.note = line_of_progress.progress, line_of_progress.note
-            self.session.cell, self.session.variables, self.session.frames = cell, variables, variables.value
+            self.session.cell, self.session.variables = cell, variables
             result = None
             try:
                 result = run(words, self.session, typed, entry_point(typed))
@@ -121,7 +121,7 @@ class KAdmin(Magics):
                 _display_outcomes(exc, result)
                 raise
             finally:
-                self.session.variables = self.session.frames = None  # they hold the caller's frame
+                self.session.variables = None  # they hold the caller's frame
 
     def _handed(self, result: Result) -> Any:
         """The value in its form; into its variable when it has one. What is raised where it is not ok, is."""

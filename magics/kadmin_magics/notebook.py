@@ -59,7 +59,7 @@ class NotebookSession(Session):
             yield self
             return
         named = self.target or self.connected if named is None else named
-        told = (self.variables, self.frames, self.progress, self.note, self.cell)
+        told = (self.variables, self.progress, self.note, self.cell)
         other = NotebookSession(None, properties, *told, has_stage=False)
         if named is None or isinstance(named, str):
             other.target = named

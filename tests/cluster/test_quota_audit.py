@@ -14,6 +14,14 @@ from kadmin_nb.commands.quota import FINDINGS
 from kadmin_nb.commands.session import Session
 
 
+class Frames(dict[str, pd.DataFrame]):
+    """The variables of a notebook."""
+
+    def value(self, expression: str) -> object:
+        """The frame of that name."""
+        return self[expression]
+
+
 @pytest.fixture
 def cluster(in_memory) -> kn.Cluster:
     return in_memory
@@ -24,7 +32,7 @@ def told(cluster):
     """`told("quota …", clients=frame)`: one typed line in a terminal, its answer."""
 
     def run_line(*words: str, **frames: pd.DataFrame) -> kn.Answer:
-        return run(words, Session(connected=cluster, owns=False, frames=frames.__getitem__)).value
+        return run(words, Session(connected=cluster, owns=False, variables=Frames(frames))).value
 
     return run_line
 

@@ -68,5 +68,5 @@ def test_an_unknown_form_names_those_that_there_are():
 
 def test_what_cannot_be_printed_otherwise_says_so():
     """It failed with an AttributeError."""
-    with pytest.raises(kn.UsageError, match="--print markdown works with stages and plans only"):
+    with pytest.raises(kn.UsageError, match="--print works with stages and plans only"):
         in_print_format(None, "markdown")
