@@ -105,18 +105,13 @@ class Changes:
         guard: Callable[[Plan, Any], PolicyAnswer | None] = lambda plan, policy: None,
         settings: Settings | None = None,
     ) -> None:
-        self._kafka, self._named, self._guard = kafka, named, guard
+        self.port, self._named, self._guard = kafka, named, guard
         self.target = settings.target if settings else ""
         self._approved_only = settings.source if settings and settings.approved_only else ""
 
-    @property
-    def port(self) -> LiveKafka:
-        """The cluster as it is asked and changed."""
-        return self._kafka
-
     def new_stage(self) -> Stage:
         """A new, empty stage."""
-        return Stage(self._plan, Existing(lambda: self._kafka))
+        return Stage(self._plan, Existing(lambda: self.port))
 
     @plan.at_rest()
     def apply(
@@ -136,7 +131,7 @@ class Changes:
         with heard_between_requests(stop) as stopped, journals().open(plan) as journal:
             hooks = self._hooks(plan, options, journal, progress, stopped, rules_broken)
             try:
-                done = executor.apply(self._kafka, plan, journal, options, hooks)
+                done = executor.apply(self.port, plan, journal, options, hooks)
             except Interrupted:
                 raise
             except KeyboardInterrupt:
@@ -154,9 +149,9 @@ class Changes:
 
     def _refuse_other_cluster(self, plan: Plan) -> None:
         """Refuse a plan for another cluster than this."""
-        if plan.cluster_id != self._kafka.id:
+        if plan.cluster_id != self.port.id:
             raise WrongCluster(
-                f"the plan is for cluster {plan.cluster_id}, this is {self._kafka.id}",
+                f"the plan is for cluster {plan.cluster_id}, this is {self.port.id}",
                 code="INCONSISTENT_CLUSTER_ID",
                 hint="Connect to its cluster, or stage the changes again here.",
             )
@@ -174,7 +169,7 @@ class Changes:
             undoing = self._journal_of(before.undone_by)
             if undoing and undoing.state.undone_by:  # a rollback that was rolled back counts no more
                 before = replace(before, undone_by=None)
-            return gate(self._kafka, plan, pending, before, allow=options.allowed, reason=reason, told=told)
+            return gate(self.port, plan, pending, before, allow=options.allowed, reason=reason, told=told)
 
         def begins() -> None:
             if not journal.is_locked:
@@ -186,13 +181,10 @@ class Changes:
 
     def _left_by(self, plan_id: str) -> tuple[Sequence[Change], JournalState] | None:
         """The rows of a plan whose process died, and their state; None where no journal here tells."""
-        try:
-            found = self._journal_of(plan_id)
-            if found is None:
-                return None
-            return (found.plan.changes if found.state.runs else (), found.state)
-        except KadminError:
-            return None
+        with suppress(KadminError):
+            if found := self._journal_of(plan_id):
+                return (found.plan.changes if found.state.runs else (), found.state)
+        return None
 
     def _journal_of(self, plan_id: str | None) -> StoredJournal | None:
         """The journal of the plan with this id, where there is one here."""
@@ -213,7 +205,7 @@ class Changes:
         if undone is None or undone.state.undone_by == plan.id:
             return
         with Journal.open(undone.place) as journal:
-            at = self._kafka.now().isoformat()
+            at = self.port.now().isoformat()
             journal.write(replay.UNDONE, run=undone.state.runs, at=at, by=plan.id, author=author())
 
     def _with_what_is_left(self, plan: Plan, done: ApplyResult) -> ApplyResult:
@@ -227,17 +219,17 @@ class Changes:
                 return replace(done, left=rollback.unseen(plan.head.undoes, "its journal is not on this machine"))
             arriving = [outcome.change for outcome in done.outcomes if outcome.state == UNVERIFIED]
             restored = {outcome.change.target for outcome in done.outcomes if outcome.state == VERIFIED}
-            rollback.await_first_sight(self._kafka, arriving, LAG)
-            found = rollback.remains(self._kafka, undone.plan, undone.state, patience=0.0, restored=restored)
+            rollback.await_first_sight(self.port, arriving, LAG)
+            found = rollback.remains(self.port, undone.plan, undone.state, patience=0.0, restored=restored)
         except KadminError as exc:
             return replace(done, left=rollback.unseen(plan.head.undoes, str(exc)))
         return replace(done, left=rollback.left(found, plan, is_whole=is_whole))
 
     def _sent_by_others(self, plan: Plan, targets: Collection[Target]) -> replay.SentRows:
         """The changes that other plans of ours have sent, and that not every broker was seen to show."""
-        since = self._kafka.now().timestamp() - SETTLING
+        since = self.port.now().timestamp() - SETTLING
         try:
-            return journals().sent_lately(self._kafka.id, since, targets, but=plan.id)
+            return journals().sent_lately(self.port.id, since, targets, but=plan.id)
         except KadminError:  # journals that cannot be read are the affair of whoever writes or lists them
             return {}
 
@@ -245,12 +237,12 @@ class Changes:
         """The dangers by the usage handed in, else those that the plan has; lowering in steps has
         those of clients that the usage may lack."""
         if options.gradual is not None:
-            brokers = [broker.id for broker in serving(self._kafka)]
-            return tuple(stalls.unseen_dangers(plan.changes, options.usage, self._kafka.id, brokers))
+            brokers = [broker.id for broker in serving(self.port)]
+            return tuple(stalls.unseen_dangers(plan.changes, options.usage, self.port.id, brokers))
         if options.usage is None:
             return tuple(danger for danger in dangers_of(plan) if danger.code == stalls.STOP)
-        stored = self._kafka.quotas.describe()
-        return tuple(stalls.stop_dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
+        stored = self.port.quotas.describe()
+        return tuple(stalls.stop_dangers(plan.changes, stored, options.usage, cluster_id=self.port.id))
 
     def bind(self, plan: Plan) -> Plan:
         """The same plan, tied to this cluster, as one is that was made here: `review`, `impact` and `apply` work.
@@ -285,11 +277,11 @@ class Changes:
 
     def quotas(self) -> pa.Table:
         """QUOTAS as they are now."""
-        return self._kafka.quotas.describe()
+        return self.port.quotas.describe()
 
     def brokers(self) -> list[int]:
         """The ids of its brokers, fenced ones included."""
-        return [broker.id for broker in self._kafka.brokers()]
+        return [broker.id for broker in self.port.brokers()]
 
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
         """The widget to look at a plan and to apply it; see `Plan.review`."""
@@ -320,8 +312,8 @@ class Changes:
             cluster.
         """
         self._refuse_other_cluster(plan)
-        executor.refuse_expired(self._kafka, plan)
-        return approved(plan, author(self._named()), _written(self._kafka.now()), text)
+        executor.refuse_expired(self.port, plan)
+        return approved(plan, author(self._named()), _written(self.port.now()), text)
 
     def nothing(self, reason: str | None = None) -> Plan:
         """A plan without any change."""
@@ -340,7 +332,7 @@ class Changes:
         begun = journals().of(plan)
         accepted = () if begun is None else begun.state.accepted
         with heard_between_requests(stop) as stopped:
-            done = executor.check(self._kafka, plan, verify_timeout, progress, stopped, accepted=accepted)
+            done = executor.check(self.port, plan, verify_timeout, progress, stopped, accepted=accepted)
             try:
                 journal, note = self._write_seen(plan, done), None
             except KadminError as exc:
@@ -353,7 +345,7 @@ class Changes:
         if begun is None or not executor.newly_seen(begun.state, done):
             return None
         with journals().open(plan) as journal:
-            state, at = replay.replayed(journal.before), self._kafka.now().isoformat()
+            state, at = replay.replayed(journal.before), self.port.now().isoformat()
             rows = replay.ranges_text(executor.newly_seen(state, done))
             journal.write(replay.SEEN, run=state.runs, at=at, rows=rows, author=author())
         return journal
@@ -364,18 +356,18 @@ class Changes:
         journal = self._begun(plan)
         self._refuse_other_cluster(journal.plan)
         undone, state = journal.plan, journal.state
-        found = rollback.remains(self._kafka, undone, state)
+        found = rollback.remains(self.port, undone, state)
         in_doubt = [change for change in undone.changes if change.row in state.in_doubt]
-        seconds = state.quiet_until(self._kafka.now(), quiet_period(in_doubt, QUIET_PERIOD))
+        seconds = state.quiet_until(self.port.now(), quiet_period(in_doubt, QUIET_PERIOD))
         rollback.refuse_unsettled(found, state, seconds)
-        rows = sending.validated(self._kafka, rollback.changes(found))
+        rows = sending.validated(self.port, rollback.changes(found))
         return self._made(rows, rollback.reason(found), undoes=undone.id)._with_warnings(rollback.warnings(found))
 
     def stalls(self, plan: Plan, usage: object) -> Answer:
         """STALLS: for how long a plan would throttle each client in USAGE; see `apply(gradual=…)`."""
         self._refuse_other_cluster(plan)
-        predicted = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
-        return stalls.answer_of(predicted, usage, self._kafka.id, self.brokers())
+        predicted = stalls.stalls(plan.changes, self.port.quotas.describe(), usage, cluster_id=self.port.id)
+        return stalls.answer_of(predicted, usage, self.port.id, self.brokers())
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by a chain of hashes; without a plan, PLANS: those started here.
@@ -385,7 +377,7 @@ class Changes:
         Invalid
             A line was edited, removed or added; the error names it.
         """
-        return Answer(journals().to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
+        return Answer(journals().to_arrow(self.port.id) if plan is None else self._begun(plan).to_arrow())
 
     def _begun(self, plan: Plan | str) -> StoredJournal:
         if isinstance(plan, str):
@@ -404,7 +396,7 @@ class Changes:
         """The waves that keep every predicted stall below `most` seconds."""
 
         def waves(changes: Sequence[Change]) -> list[sending.Wave]:
-            stored, cluster_id = self._kafka.quotas.describe(), self._kafka.id
+            stored, cluster_id = self.port.quotas.describe(), self.port.id
             return stalls.schedule(sending.waves(changes), stored, usage, most, cluster_id=cluster_id)
 
         return waves
@@ -429,22 +421,22 @@ class Changes:
     @plan.at_rest()
     def _plan(self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str]) -> Plan:
         planning.refuse_long(edits)
-        state = take(self._kafka, [e.target for e in edits], whole=True)
-        near = near_names.resources(self._kafka, filter(state.absence, state.errors))
+        state = take(self.port, [e.target for e in edits], whole=True)
+        near = near_names.resources(self.port, filter(state.absence, state.errors))
         try:
             rows = planning.changes(edits, state, allow_unknown)
         except NotFound as exc:
             exc.hint = " ".join([*(name.hint for name in islice(near.values(), 1)), *filter(None, [exc.hint])])
             raise
         rows = [near[change.resource].noted(change) if change.resource in near else change for change in rows]
-        rows = sending.validated(self._kafka, rows, asking_once())
+        rows = sending.validated(self.port, rows, asking_once())
         plan = self._made(rows, reason, state=state)
         if {*plan.warnings()["warning"].to_pylist()}.isdisjoint(OF_PRECEDENCE):
             return plan
         from .resolving import notes_on_callbacks
 
         # that a quota comes first may be otherwise where a broker decides by a class of its own
-        return plan._with_warnings([Finding(CALLBACK, WARNING, note) for note in notes_on_callbacks(self._kafka)])
+        return plan._with_warnings([Finding(CALLBACK, WARNING, note) for note in notes_on_callbacks(self.port)])
 
     def _made(
         self,
@@ -454,12 +446,12 @@ class Changes:
         state: ObservedState | None = None,
     ) -> Plan:
         refuse_secret_text("the reason", reason or "")
-        now = self._kafka.now()
+        now = self.port.now()
         expires = _written(now + LIFETIME)
-        head = PlanHead(self._kafka.id, _written(now), reason, author(self._named()), expires, undoes)
+        head = PlanHead(self.port.id, _written(now), reason, author(self._named()), expires, undoes)
         seen = ObservedState() if state is None else state
-        told = advice_on(self._kafka, rows, seen)
-        about = in_short(seen.brokers, self._kafka.version)
+        told = advice_on(self.port, rows, seen)
+        about = in_short(seen.brokers, self.port.version)
         return bound(Plan(head, tuple(with_fallbacks(rows, seen))), self, told, about)
 
 
