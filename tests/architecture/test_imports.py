@@ -215,7 +215,7 @@ def test_files_are_written_by_one_module() -> None:
 def _writes_a_file(source: Path, call: ast.Call) -> bool:
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     if isinstance(call.func, ast.Attribute) and name in ("write_text", "write_bytes"):
-        return ast.unparse(call.func) not in ("self.write_text", "self.journal.write_text")
+        return True
     words = (*call.args, *(keyword.value for keyword in call.keywords))
     modes = {word.value for word in words if isinstance(word, ast.Constant)}
     return name == "open" and source.name != "files.py" and bool(modes & {"w", "wb", "x", "xb", "w+"})

@@ -18,7 +18,7 @@ NAMES = {field.name for field in fields(kn.ApplyOptions)}
 def test_every_option_can_be_typed():
     """The docs had an option that the command did not."""
     typed = {parameter.name for parameter in commands.apply.params}
-    assert NAMES - typed == {"quiet_period"}
+    assert NAMES - typed == {"quiet_period", "policy"}
 
 
 @pytest.mark.parametrize("verb", [kn.Cluster.apply, kn.Plan.apply])

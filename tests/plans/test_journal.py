@@ -95,7 +95,7 @@ def test_a_line_under_a_right_hash_that_is_not_a_record_is_named(record, told, p
     """Another program had written the journal, and plan log ended in a stack trace."""
     with Journal.open(place) as book:
         book.write("intent", rows="1")
-        book.write_text(record)
+        book.append(record)
     with pytest.raises(kn.Invalid, match=f"line 2 of the journal is not a record of kadmin_nb: {told}"):
         read_records(place)
 

@@ -267,7 +267,7 @@ class _Run:
     def begin(self) -> None:
         """Write down that a run begins."""
         if not self.before.runs:
-            self.journal.write_text(f'{{"kind":"{replay.PLAN}","plan":{document_of(self.plan)}}}')
+            self.journal.append(f'{{"kind":"{replay.PLAN}","plan":{document_of(self.plan)}}}')
         self.run = self.before.runs + 1
         self._append(replay.RUN, author=author(), tool=self.plan.head.tool, note=self.lock.note, **self.let_through)
 

@@ -95,7 +95,7 @@ class Journal:
             chain = _chain(lines.texts(), place)
             journal = cls(lines, chain)
             if chain.torn:
-                journal.write_text(documents.to_json({"kind": TORN, "lines": chain.torn}), after_torn=True)
+                journal.append(documents.to_json({"kind": TORN, "lines": chain.torn}), after_torn=True)
         except BaseException:
             lines.close()
             raise
@@ -110,9 +110,9 @@ class Journal:
             Another process, which no lock keeps out, has written to it. It cannot be written (`JOURNAL`): a part of it
             may be on the disk; nothing may be written after it here.
         """
-        self.write_text(documents.to_json({"kind": kind, **says}))
+        self.append(documents.to_json({"kind": kind, **says}))
 
-    def write_text(self, text: str, *, after_torn: bool = False) -> None:
+    def append(self, text: str, *, after_torn: bool = False) -> None:
         """Append a record that is canonical JSON already."""
         head = documents.digest(self.head, text)
         try:
