@@ -69,4 +69,4 @@ def test_an_unknown_form_names_those_that_there_are():
 def test_what_cannot_be_printed_otherwise_says_so():
     """It failed with an AttributeError."""
     with pytest.raises(kn.UsageError, match="--print works with stages and plans only"):
-        in_print_format(None, "markdown")
+        in_print_format(None)
