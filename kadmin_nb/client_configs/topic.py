@@ -116,11 +116,7 @@ def _conflict(values: Mapping[str, str], wishes: Mapping[str, Replacement]) -> R
 
 def is_done(stored: Entries, wishes: Replacements) -> bool:
     """True if every entry is as it is to be."""
-    return all(
-        stored.get(entity, {}).get(key) == value.new
-        for entity, values in wishes.items()
-        for key, value in values.items()
-    )
+    return all(_after(stored.get(entity, {}), values) == stored.get(entity, {}) for entity, values in wishes.items())
 
 
 def all_or_none(entities: Collection[ClientEntity], refused: Refusals) -> dict[ClientEntity, Refusal | None]:

@@ -314,6 +314,3 @@ class AppliedRow:
     change: Change
     began: datetime
     ended: datetime
-
-
-"""Rows that plans of ours have sent, by their targets."""

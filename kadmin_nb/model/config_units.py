@@ -25,7 +25,7 @@ _TAKEN = {"ms": TIMES, "bytes": SIZES, "bytes/s": _RATES}
 _BYTE_RATES = ("replication.throttled.rate", ".bytes.per.second")
 """The ends of the keys that count bytes per second."""
 
-_COUNTED = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
+COUNTED = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 """The milliseconds in one of what a key counts."""
 
 _NUMBER = re.compile(r"(?P<number>[+-]?[0-9][0-9_]*(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*(?:/s)?)")
@@ -116,8 +116,8 @@ def with_unit(key: str, text: str) -> str:
     >>> with_unit("retention.ms", "604800000"), with_unit("segment.bytes", "1073741824"), with_unit("acks", "all")
     ('604800000 (7 d)', '1073741824 (1 GiB)', 'all')
     """
-    word = _last_word(key)
-    if word not in ("bytes", *_COUNTED) or not text.isascii() or not text.isdigit() or len(text) > 19:
+    word = last_word(key)
+    if word not in ("bytes", *COUNTED) or not text.isascii() or not text.isdigit() or len(text) > 19:
         return text
     number = int(text)
     larger = "no limit" if number == UNLIMITED else size(number) if word == "bytes" else duration(number, word)
@@ -126,8 +126,8 @@ def with_unit(key: str, text: str) -> str:
 
 def duration(number: int, counted: str = "ms") -> str:
     """A whole number of ms, seconds, minutes or hours in a larger unit; empty where none is shorter."""
-    milliseconds = number * _COUNTED[counted]
-    return _in_largest(milliseconds, {unit: size for unit, size in TIMES.items() if size > _COUNTED[counted]})
+    milliseconds = number * COUNTED[counted]
+    return _in_largest(milliseconds, {unit: size for unit, size in TIMES.items() if size > COUNTED[counted]})
 
 
 def size(number: int) -> str:
@@ -152,10 +152,11 @@ def plain(number: Decimal) -> str:
 
 def _counted(key: str) -> str:
     """What a key counts: `bytes/s`, or its last word."""
-    return "bytes/s" if key.endswith(_BYTE_RATES) else _last_word(key)
+    return "bytes/s" if key.endswith(_BYTE_RATES) else last_word(key)
 
 
-def _last_word(key: str) -> str:
+def last_word(key: str) -> str:
+    """The word that says what a key counts: `ms` of `retention.ms`."""
     return key.rpartition(".")[2]
 
 

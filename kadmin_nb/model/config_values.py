@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..hints import nearest
+from .config_units import COUNTED, last_word
 from .resources import Resource, Source
 
 BROKER_KEYS = {
@@ -73,9 +74,6 @@ BUILT_IN = {
     "remote.storage.enable": "false",
 }
 """Kafka's defaults that it does not name beside a value: of the last stand-ins, and of keys that topics alone have."""
-
-MILLISECONDS = {"minutes": 60_000, "hours": 3_600_000}
-"""The units that end the names of keys, other than ms."""
 
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]+\.(?:[^.]+\.(?=sasl\.|connections\.max\.reauth\.))?(?P<key>.+)")
 """A listener's own key, some of them for one mechanism: `listener.name.<listener>.[<mechanism>.]<key>`."""
@@ -153,8 +151,8 @@ def synonyms_below(resource_type: str, key: str, synonyms: Iterable[Synonym], so
 
 def in_unit_of(key: str, synonym: Synonym) -> str | None:
     """The text of a synonym, minutes and hours as the milliseconds that `key` counts; -1 is without an end anyway."""
-    factor, text = MILLISECONDS.get(_unit(synonym.key), 1), synonym.text
-    if text is None or factor == 1 or _unit(key) == _unit(synonym.key) or not text.strip().isdigit():
+    factor, text = COUNTED.get(last_word(synonym.key), 1), synonym.text
+    if text is None or factor == 1 or last_word(key) == last_word(synonym.key) or not text.strip().isdigit():
         return text
     return str(int(text) * factor)
 
@@ -163,10 +161,6 @@ def unnamed_defaults(resource_type: str, key: str) -> list[Synonym]:
     """Kafka's defaults of the deciding keys, where it does not name them itself."""
     names = (name for name in deciding_keys(resource_type, key) if name in BUILT_IN)
     return [Synonym(Source.BUILT_IN, name, BUILT_IN[name]) for name in names]
-
-
-def _unit(key: str) -> str:
-    return key.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import math
 import sys
 import tokenize
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, make_dataclass, replace
 from itertools import chain, takewhile
 from types import GenericAlias
@@ -122,12 +123,10 @@ def parameters(cell: str) -> list[Parameter]:
 def is_declaring(cell: str) -> bool:
     """True if a cell holds nothing but assignments, annotated ones among them."""
     try:
-        statements = _statements(cell)
+        kinds = set(map(type, _statements(cell)))
     except SyntaxError:
         return False
-    return all(isinstance(s, ast.AnnAssign | ast.Assign) for s in statements) and any(
-        isinstance(s, ast.AnnAssign) for s in statements
-    )
+    return ast.AnnAssign in kinds and kinds <= {ast.AnnAssign, ast.Assign}
 
 
 def injected(cell: str) -> list[str]:
@@ -157,20 +156,14 @@ def _statements(cell: str) -> Sequence[ast.stmt]:
 
 
 def _declared(statement: ast.stmt, help: str) -> Parameter:
-    try:
-        if (
-            not isinstance(statement, ast.AnnAssign)
-            or not isinstance(statement.target, ast.Name)
-            or not statement.value
-        ):
-            raise ValueError
-        default = ast.literal_eval(statement.value)
-    except ValueError:
-        raise UsageError(
-            f"the parameters cell has a line that declares none: {ast.unparse(statement).splitlines()[0]}",
-            hint="Each line is name: type = literal  # help; a later cell may compute from it.",
-        ) from None
-    return Parameter.of(statement.target.id, ast.unparse(statement.annotation), default, help)
+    with suppress(ValueError):
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                return Parameter.of(name, ast.unparse(statement.annotation), ast.literal_eval(value), help)
+    raise UsageError(
+        f"the parameters cell has a line that declares none: {ast.unparse(statement).splitlines()[0]}",
+        hint="Each line is name: type = literal  # help; a later cell may compute from it.",
+    )
 
 
 def _assigned_name(statement: ast.stmt) -> str:
