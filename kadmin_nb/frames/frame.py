@@ -135,12 +135,11 @@ def _json_type(kind: pa.DataType) -> dict[str, Any]:
         return {"type": "array", "items": _json_type(kind.value_type)}
     if pa.types.is_struct(kind):
         return {"type": "object", "properties": {part.name: _json_type(part.type) for part in kind}}
-    for test, name in (
-        (pa.types.is_boolean, "boolean"), (pa.types.is_integer, "integer"), (pa.types.is_floating, "number")
-    ):  # fmt: skip
-        if test(kind):
-            return {"type": name}
-    return {"type": "string"}
+    return {"type": _JSON.get(kind, "string")}
+
+
+_JSON = {FLAG: "boolean", WHOLE: "integer", COUNT: "integer", NUMBER: "number"}
+"""The types of JSON that are not strings."""
 
 
 FRAMES: dict[str, type[Frame]] = {}

@@ -556,7 +556,6 @@ class NEAR(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
 
     shown = "near_sign! bucket! short_key! use! of_limit! broker throttle_ms! level"
     columns = "windows_unknown peak utilisation longest_above_100_s throttle_ms since until"
-    utilisation = Field(NUMBER, unit=PERCENT, null=True)
 
 
 class ALERTS(_BucketOfBroker, key="broker key bucket_user bucket_client_id window_start"):

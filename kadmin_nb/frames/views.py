@@ -46,10 +46,9 @@ class View:
 
     def parts(self, table: pa.Table) -> list[Part]:
         """The parts of this table that are not empty in every row."""
-        rows = self.ordered(table)
         names = [name for name in self.names if _is_there(name.rstrip("!"), table)] or self.names
         there = [replace(part(name.rstrip("!"), table), stays=name.endswith("!")) for name in names]
-        return [one for one in there if not _is_empty(one, rows)] or there
+        return [one for one in there if not _is_empty(one, table)] or there
 
 
 def counted_nouns(count: int, one: str, many: str) -> str:

@@ -92,11 +92,6 @@ class ConfigCell:
         return "" if self.config.source is None else word(self.config.source)
 
     @property
-    def has_own(self) -> bool:
-        """True if it can be reset."""
-        return self.config.is_own
-
-    @property
     def is_set(self) -> bool:
         """True unless the value that applies there was set elsewhere, or is Kafka's own."""
         return self.config.is_own or self.refusal is not None
@@ -113,18 +108,18 @@ class ConfigCell:
         if self.lock:
             raise UsageError(f"{self.name} cannot be edited: {self.lock}")
         if not text.strip():
-            return Edit(DELETE, self.config.resource, self.config.key) if self.has_own else None
+            return Edit(DELETE, self.config.resource, self.config.key) if self.config.is_own else None
         if self.is_secret:
             return self._reference(text.strip())
         value = self._value(text)
         if value == self.config.sent:
             return None
-        return self._edit(SET, value)
+        return Edit(SET, self.config.resource, self.config.key, value)
 
     def _reference(self, text: str) -> Edit | None:
         if text != SHOWN and not is_reference(text):
             raise UsageError(f"{self.name} is a secret, so what was typed is not kept", hint=f"Type {FORMS}.")
-        return None if text == SHOWN else self._edit(SET, text)
+        return None if text == SHOWN else Edit(SET, self.config.resource, self.config.key, text)
 
     def _value(self, text: str) -> str:
         """The text that brokers store; whether it fits the plan says, as a broker does."""
@@ -138,9 +133,6 @@ class ConfigCell:
         if self.config.type in NUMBERS:
             refuse_other_than_number(self.config.key, text)
         return stored_text(self.config.key, text)
-
-    def _edit(self, op: str, value: str) -> Edit:
-        return Edit(op, self.config.resource, self.config.key, value)
 
     # -- edits to texts
 
@@ -171,7 +163,7 @@ class ConfigCell:
         if self.lock:
             return CellEditor(row, column, is_locked=True)
         choices = config_values.choices(self.config.resource.type, self.config.type)
-        return CellEditor(row, column, ("", *choices) if choices and self.has_own else choices, text=self._start)
+        return CellEditor(row, column, ("", *choices) if choices and self.config.is_own else choices, text=self._start)
 
     @property
     def _start(self) -> str:
@@ -202,6 +194,31 @@ class ConfigCell:
         if change.op == DELETE:
             return "reset" if self.below is None else f"reset: {self._shown(self.below)} applies then"
         return f"{change.op} {self.text if self.is_secret or change.op == SET else change.wanted}"
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """It in two lines: its value and what the edit does, then what else is to be known."""
+        was = "" if self.state is None else f", was {self.standing or 'not set'}"
+        first = f"{self.config.resource}, {self.config.key}: {self.text or 'not set'}{was}"
+        return printable(first), printable(" ".join(self._sentences()))
+
+    @property
+    def details(self) -> list[Block]:
+        """The sentences on it, and every place with a value of it."""
+        blocks: list[Block] = [Title(printable(self.name)), *self.lines]
+        if synonyms := self.config.synonyms:  # the one that applies first; of a secret the places alone
+            rows = (dict[str, object](source=s.source, key=s.key, value=s.text) for s in synonyms)
+            blocks.append(schemas.table(schemas.CONFIGS, rows).select(["source", "key", "value"]))
+        return blocks
+
+    def _sentences(self) -> Iterator[str]:
+        """What the edit does or why it is refused, and what one has to know of the config."""
+        if (mark := self.mark(0, 0)) is not None and mark.note:
+            yield f"{mark.note}."
+        if self.is_secret:
+            yield "A secret. Brokers never show its value, and it is set only by reference, such as env:NAME."
+        if self.config.is_own and self.state is None and self.below is not None:
+            yield f"Without it: {self._shown(self.below)}."
 
 
 # -- the table
@@ -365,32 +382,3 @@ class ConfigSheet(StagedSheet[Resource, ConfigCell]):
 
     def _observed_state(self, targets: Collection[ConfigTarget]) -> ObservedState:
         return self._table.observed_state(targets)
-
-
-# -- a cell in words
-
-
-def config_lines(cell: ConfigCell) -> tuple[str, str]:
-    """A config in two lines: its value and what the edit does, then what else is to be known."""
-    was = "" if cell.state is None else f", was {cell.standing or 'not set'}"
-    first = f"{cell.config.resource}, {cell.config.key}: {cell.text or 'not set'}{was}"
-    return printable(first), printable(" ".join(_sentences(cell)))
-
-
-def config_details(cell: ConfigCell) -> list[Block]:
-    """The sentences on a config, and every place with a value of it."""
-    blocks: list[Block] = [Title(printable(cell.name)), *config_lines(cell)]
-    rows: list[dict[str, object]] = [{"source": s.source, "key": s.key, "value": s.text} for s in cell.config.synonyms]
-    if rows:  # the one that applies first; of a secret the places alone
-        blocks.append(schemas.table(schemas.CONFIGS, rows).select(["source", "key", "value"]))
-    return blocks
-
-
-def _sentences(cell: ConfigCell) -> Iterator[str]:
-    """What the edit does or why it is refused, and what one has to know of the config."""
-    if (mark := cell.mark(0, 0)) is not None and mark.note:
-        yield f"{mark.note}."
-    if cell.is_secret:
-        yield "A secret. Brokers never show its value, and it is set only by reference, such as env:NAME."
-    if cell.has_own and cell.state is None and cell.below is not None:
-        yield f"Without it: {cell._shown(cell.below)}."

@@ -17,9 +17,9 @@ from ..hints import did_you_mean
 from ..model.entity import TYPES, Entity
 from ..model.grammar import LEFT_OUT
 from ..plans.stage import Stage, edits_of
-from .config_sheet import ConfigCell, ConfigSheet, ConfigTable, config_details, config_lines
+from .config_sheet import ConfigCell, ConfigSheet, ConfigTable
 from .panel import Panel
-from .quota_sheet import QuotaCell, QuotaSheet, StoredQuotas, peaks_of, quota_lines
+from .quota_sheet import QuotaCell, QuotaSheet, StoredQuotas, peaks_of
 from .sheet import Result
 from .staged_sheet import StagedSheet
 
@@ -46,16 +46,12 @@ class Editor(Panel, Generic[SheetType]):
         """Show the rows as they are on the cluster now; what is staged stays."""
 
     @abstractmethod
-    def _say(self, cell: Any) -> Sequence[str]:
-        """A cell in two lines."""
-
-    @abstractmethod
     def _explain(self, cell: Any) -> list[Block]:
         """All that is to be said of a cell."""
 
     def lines(self) -> Sequence[str]:
         """The cell in focus in two lines."""
-        return [CHOOSE] if (cell := self._chosen()) is None else self._say(cell)
+        return [CHOOSE] if (cell := self._chosen()) is None else cell.lines
 
     def remarks(self) -> list[Block]:
         """All that is to be said of the cell in focus."""
@@ -221,11 +217,8 @@ class QuotaEditor(Editor[QuotaSheet]):
         self._grid.move_to(position, columns[0])
         self._grid.notify(Result(f"{entity}: type a limit"))
 
-    def _say(self, cell: QuotaCell) -> Sequence[str]:
-        return quota_lines(cell)
-
     def _explain(self, cell: QuotaCell) -> list[Block]:
-        said: list[Block] = [Title(f"{cell.key} of {cell.entity}"), "\n".join(self._say(cell))]
+        said: list[Block] = [Title(f"{cell.key} of {cell.entity}"), "\n".join(cell.lines)]
         user, client_id = cell.entity.get("user"), cell.entity.get("client-id") or ""
         if not isinstance(user, str) or not isinstance(client_id, str):
             return said
@@ -250,11 +243,8 @@ class ConfigEditor(Editor[ConfigSheet]):
     def read_again(self) -> Result:
         return self.sheet.read(self._read())
 
-    def _say(self, cell: ConfigCell) -> Sequence[str]:
-        return config_lines(cell)
-
     def _explain(self, cell: ConfigCell) -> list[Block]:
-        return config_details(cell)
+        return cell.details
 
 
 # -- the editors of a cluster

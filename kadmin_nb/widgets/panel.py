@@ -74,17 +74,11 @@ class Panel(Tabular):
             print(self.as_text())
             return
         is_live = has_front_end()
-        widget = self._displayed if is_live else None
+        widget = self._displayed._repr_mimebundle_() if is_live else None
         html = static_html(self.as_html(), self.static_id, is_live)
         publish({"text/plain": self.as_text(), "text/html": html})
         if widget is not None:
-            publish({**_bundle(widget), "text/plain": ""})
-
-
-def _bundle(widget: Any) -> dict[str, Any]:
-    """The output that a browser shows the widget for."""
-    bundle = widget._repr_mimebundle_()
-    return dict(bundle[0] if isinstance(bundle, tuple) else bundle)
+            publish({**widget, "text/plain": ""})
 
 
 class StagingPanel(Panel):

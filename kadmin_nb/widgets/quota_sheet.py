@@ -282,6 +282,34 @@ class QuotaCell:
         """That there is none, where the entity cannot have the key."""
         return CellEditor(row, column, is_locked=True) if self.is_locked else None
 
+    @property
+    def lines(self) -> tuple[str, str]:
+        """It in two lines: what it says and what applies; then what is dangerous, else who shares it."""
+        head = f"{self.entity}, {HEADS.get(self.key, self.key)}: "
+        was = f", was {self.old}" if self.old and self.state is not None else ""
+        applies = self.applies
+        applied = limit_text(applies) + (f" ({applies.entity})" if applies.entity is not None else "")
+        used = f"; uses {readable(self.key, self.used[0])} ({self.used[1]:,.0f} %)" if self.used is not None else ""
+        if isinstance(self.state, Refused):
+            return f"{head}{self.text} is not staged{was}", self.state.reason
+        if not self.text:
+            first = f"{head}not set{was}; {applied} applies{used}"
+        elif self.first is not None:
+            first = f"{head}{self.text}{was}; {applied} comes first for its clients that send a client-id{used}"
+        else:
+            first = f"{head}{self.text}{was}{used}"
+        danger = "" if self.state is None else verdict(self.state)[1]
+        return first, danger or _sharing(applies)
+
+
+def _sharing(applies: Effective) -> str:
+    """The clients that share a limit, and the limits that it comes before."""
+    if applies.entity is None:
+        return "No quota applies."
+    lost = ", ".join(f"{other.entity} ({readable(applies.key, other.value)})" for other in applies.overridden)
+    shared = SHARED.get(applies.level or "", "each address has its own")
+    return f"{shared}; overrides {lost}" if lost else shared
+
 
 class QuotaSheet(StagedSheet[Entity, QuotaCell]):
     """Quotas as they are stored, with what is staged for them."""
@@ -385,34 +413,3 @@ def _quota_columns(keys: Iterable[str], used: Collection[str]) -> Iterator[Colum
     for key in keys:
         hint = f"{key}, {spec.unit}" if (spec := find(key)) else key
         yield Column(key, HEADS.get(key, key), NUMBER, is_editable=True, hint=hint, is_rare=key not in used)
-
-
-# -- a cell in words
-
-
-def quota_lines(cell: QuotaCell) -> tuple[str, str]:
-    """A cell of quotas in two lines: what it says and what applies; then what is dangerous, else who shares it."""
-    head = f"{cell.entity}, {HEADS.get(cell.key, cell.key)}: "
-    was = f", was {cell.old}" if cell.old and cell.state is not None else ""
-    applies = cell.applies
-    applied = limit_text(applies) + (f" ({applies.entity})" if applies.entity is not None else "")
-    used = f"; uses {readable(cell.key, cell.used[0])} ({cell.used[1]:,.0f} %)" if cell.used is not None else ""
-    if isinstance(cell.state, Refused):
-        return f"{head}{cell.text} is not staged{was}", cell.state.reason
-    if not cell.text:
-        first = f"{head}not set{was}; {applied} applies{used}"
-    elif cell.first is not None:
-        first = f"{head}{cell.text}{was}; {applied} comes first for its clients that send a client-id{used}"
-    else:
-        first = f"{head}{cell.text}{was}{used}"
-    danger = "" if cell.state is None else verdict(cell.state)[1]
-    return first, danger or _sharing(applies)
-
-
-def _sharing(applies: Effective) -> str:
-    """The clients that share a limit, and the limits that it comes before."""
-    if applies.entity is None:
-        return "No quota applies."
-    lost = ", ".join(f"{other.entity} ({readable(applies.key, other.value)})" for other in applies.overridden)
-    shared = SHARED.get(applies.level or "", "each address has its own")
-    return f"{shared}; overrides {lost}" if lost else shared

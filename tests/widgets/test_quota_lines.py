@@ -9,7 +9,7 @@ import pytest
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.quota_keys import IP_KEYS
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.widgets.quota_sheet import QuotaSheet, StoredQuotas, quota_lines
+from kadmin_nb.widgets.quota_sheet import QuotaSheet, StoredQuotas
 from kadmin_nb.widgets.sheet import CellText
 from tests.widgets.stored_quotas import RATE, quotas
 
@@ -26,7 +26,7 @@ def lines(
         sheet.add(Entity.parse(entity))
         sheet.edit([CellText(0, entity, key, text)])
     cell = sheet.cell(str(Entity.parse(words)), key)
-    return quota_lines(cell)
+    return cell.lines
 
 
 def test_an_edit_says_who_shares_it_and_what_it_overrides() -> None:

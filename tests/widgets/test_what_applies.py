@@ -14,7 +14,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.usage import utilisation
 from kadmin_nb.widgets import quota_sheet
-from kadmin_nb.widgets.quota_sheet import QuotaSheet, StoredQuotas, peaks_of, quota_lines
+from kadmin_nb.widgets.quota_sheet import QuotaSheet, StoredQuotas, peaks_of
 from kadmin_nb.widgets.sheet import Arrangement, CellText
 from tests.widgets.stored_quotas import RATE, all_shown, many_users, quotas
 
@@ -119,7 +119,7 @@ def test_the_limit_of_a_cell_is_looked_for_once(monkeypatch: pytest.MonkeyPatch)
     real = quota_sheet.applying
     monkeypatch.setattr(quota_sheet, "applying", lambda *of: (asked.append(of[1:]), real(*of))[1])
     seen(sheet, RATE)
-    quota_lines(sheet.cell("user=alice client-id=notebook", RATE))
+    assert sheet.cell("user=alice client-id=notebook", RATE).lines
     each = Counter(asked)
     assert {count for (_, key), count in each.items() if key != RATE} == {1}
     assert each[Entity.parse("user=alice client-id=notebook"), RATE] == 2  # in the page, and in the lines
@@ -155,5 +155,5 @@ def test_cells_of_exact_names_say_how_much_of_the_limit_was_used() -> None:
     assert bars() == {"user=alice": 50, "user=alice client-id=app": 86, "user=bob": 5}
     sheet.edit([CellText(0, "user=alice", RATE, "600kB/s")])
     assert bars()["user=alice"] == 83
-    first, _ = quota_lines(sheet.cell("user=alice", RATE))
+    first, _ = sheet.cell("user=alice", RATE).lines
     assert first == "user=alice, producer: 600 kB/s, was 1 MB/s; uses 500 kB/s (83 %)"
