@@ -117,7 +117,7 @@ def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collect
     if is_same:
         notes.append(_of_same_value(edit))
     if is_secret:
-        notes.append(_when(edit))
+        notes.append(f"{'asked for' if asks_somebody(edit.reference) else 'looked up'} when it is sent")
     return edit.as_row(
         row,
         old=now.value,
@@ -152,12 +152,6 @@ def _notes(edit: Edit, now: ObservedValue, is_let_through: bool, meant: str | No
         yield "the old value is sensitive: it cannot be shown or restored"
     if meant:
         yield f"did you mean {meant}?"
-
-
-def _when(edit: Edit) -> str:
-    if asks_somebody(edit.reference):
-        return "asked for when it is sent"
-    return "looked up when it is sent"
 
 
 def _refuse_bare(edits: Sequence[Edit]) -> None:

@@ -28,7 +28,7 @@ from ..plan import Plan, document_of
 from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, Wave, batches, is_doubtful, is_of_the_whole, refusals
 from .plan_lock import LOST, PAUSE, PlanLock
-from .preflight import HIDDEN, ComparedRows, classed, conflict, told_apart
+from .preflight import HIDDEN, ComparedRows, classed, conflict, only_seem_done
 from .progress import Advance, Progress, Stopped, never, silent
 from .verification import BrokerAgreement, Facts, checked, outcome_of, verify
 
@@ -234,13 +234,12 @@ class _Run:
     def _look(self, changes: Sequence[Change]) -> ComparedRows:
         self.looked_at = self.kafka.monotonic()
         state = take(self.kafka, [change.target for change in changes])
-        found = told_apart(classed(changes, state, self.ours, self.before.verified), state, self.hooks.sent)
+        found = classed(changes, state, self.ours, self.before.verified)
+        found.reopen(only_seem_done(found.done, state, self.hooks.sent))
         if self.plan.head.undoes and found.done:
             # rows that only look undone, as a broker that lags has not heard yet of what is undone, are sent
             sightings = verify(self.kafka, found.done, self.brokers, 0.0)
-            seen_elsewhere = {row for row, sighting in sightings.items() if sighting.behind}
-            found.pending += [change for change in found.done if change.row in seen_elsewhere]
-            found.done = [change for change in found.done if change.row not in seen_elsewhere]
+            found.reopen({row for row, sighting in sightings.items() if sighting.behind})
         return found
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:

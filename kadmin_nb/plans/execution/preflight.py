@@ -53,6 +53,11 @@ class ComparedRows:
     pending: list[Change] = field(default_factory=list)
     moved: list[MovedRow] = field(default_factory=list)
 
+    def reopen(self, rows: Collection[int]) -> None:
+        """Count these rows that seemed to be done as pending."""
+        self.pending += [change for change in self.done if change.row in rows]
+        self.done = [change for change in self.done if change.row not in rows]
+
 
 def classed(
     changes: Iterable[Change], state: ObservedState, ours: Ours, verified: Collection[int] = ()
@@ -89,18 +94,15 @@ def _is_made(now: ObservedValue, change: Change, verified: Collection[int]) -> b
     return (change.is_secret or change.is_again) and change.row in verified
 
 
-def told_apart(rows: ComparedRows, state: ObservedState, sent: SentLately) -> ComparedRows:
-    """The same rows; one that is done only because the broker has yet to show what another plan has sent is pending."""
-    on_the_way = sent([change.target for change in rows.done])
-    late = [
-        change
-        for change in rows.done
+def only_seem_done(done: Sequence[Change], state: ObservedState, sent: SentLately) -> set[int]:
+    """The rows that are done only because the broker has yet to show what another plan has sent."""
+    on_the_way = sent([change.target for change in done])
+    return {
+        change.row
+        for change in done
         if not change.is_secret
         and any(is_as_before(state.of(change.target), other) for other in on_the_way.get(change.target, ()))
-    ]
-    numbers = {change.row for change in late}
-    done = [change for change in rows.done if change.row not in numbers]
-    return ComparedRows(done, [*rows.pending, *late], rows.moved)
+    }
 
 
 def conflict(moved: Sequence[MovedRow], of: int) -> Conflict:

@@ -88,12 +88,10 @@ class ScramChanges(ChangeKind):
         return refusal if refusal and kind_of(refusal.code) is NotAuthorized else None
 
     def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
-        """The warnings, each on the first row that it is about."""
-        for change in changes:
-            if change.op == DELETE and not change.is_done:
-                text = "a deleted credential cannot be restored: it cannot be read, so no rollback"
-                yield Finding.about(change, WARNING, "lost", f"{text} restores it")
-                break
+        """One warning of what cannot be restored, on the first row that it is about."""
+        if deleted := next((change for change in changes if change.op == DELETE and not change.is_done), None):
+            text = "a deleted credential cannot be restored: it cannot be read, so no rollback restores it"
+            yield Finding.about(deleted, WARNING, "lost", text)
 
 
 def _user(resource: Configurable) -> ScramUser:
