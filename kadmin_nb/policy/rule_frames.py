@@ -9,32 +9,25 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UsageError, WrongCluster
+from ..errors import WrongCluster
 from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.given_frames import to_pandas
-from ..hints import did_you_mean, short_id
+from ..hints import short_id
 from ..model.config_values import ConfigValue
 from ..model.findings import Row
 from ..model.quota_keys import CALLBACK
 from ..model.resources import Source
 from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import resolve, resolve_general
-from ..state.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS, SnapshotKind, title_of_part
+from ..state.snapshot_kinds import CONFIGS, KINDS, QUOTAS, SnapshotKind, title_of_part
 from ..state.snapshots import Snapshot
-from .rule_functions import FRAMES
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
 
 _BROKERS, _TOPICS = "BROKER", "TOPIC"
-_NOT_ASKED = ("synonyms", "documentation", "error", "message")
-_COLUMNS: Mapping[str, Collection[str]] = {
-    QUOTAS.name: schemas.QUOTAS.names,
-    CONFIGS.name: [name for name in schemas.CONFIGS.names if name not in _NOT_ASKED],
-    CLIENT_CONFIGS.name: CLIENT_CONFIGS.columns,
-}
 MADE_OF: Mapping[str, SnapshotKind] = {**KINDS, "effective": QUOTAS}
 """The kind of a snapshot's frames that a rule's frame is made of."""
 
@@ -119,7 +112,7 @@ class ClusterFrames:
             return to_pandas(rows.append_column("danger", pa.array(words, pa.string())))
         if name == "effective":
             return to_pandas(self._led(self._effective()))
-        return to_pandas(self._led(self.users if name == "users" else _readable(self.tables[name], name)))
+        return to_pandas(self._led(self.users if name == "users" else _readable(self.tables[name], KINDS[name])))
 
     def _effective(self) -> pa.Table:
         quotas = self._quotas
@@ -164,14 +157,6 @@ class GivenFrames:
 
     given: Mapping[str, Any]
 
-    def __post_init__(self) -> None:
-        strange = next((name for name in self.given if name not in FRAMES), None)
-        if strange is not None:
-            raise UsageError(
-                f"{strange} is not a frame that rules take",
-                hint=did_you_mean(str(strange), FRAMES, f"They take {', '.join(FRAMES)}."),
-            )
-
     def absent(self, name: str) -> str | None:
         """Why the frame of that name cannot be had; None where it can."""
         return None if name in self.given else f"no frame {name} was given"
@@ -198,13 +183,12 @@ RuleFrames = ClusterFrames | GivenFrames
 """What rules are judged on."""
 
 
-def _readable(table: pa.Table, name: str) -> pa.Table:
+def _readable(table: pa.Table, kind: SnapshotKind) -> pa.Table:
     """The rows of a frame that could be read, with the columns that rules see."""
     good = pc.is_valid(table["key"])
     if "error" in table.column_names:
         good = pc.and_(good, pc.is_null(table["error"]))
-    table = table.filter(good)
-    return table.select([column for column in _COLUMNS[name] if column in table.column_names])
+    return table.filter(good).select([column for column in kind.columns if column != "synonyms"])
 
 
 # --- the frames as a plan leaves them ---

@@ -71,7 +71,6 @@ class DeltaFolder(Place):
         self.where = where
         self._folder = folder_of(where)
         self._open: dict[str, tuple[DeltaTable, object]] = {}
-        self._at_hand: dict[str, DeltaTable] = {}
         self._seen_at: dict[str, int] = {}
         try:
             import deltalake  # noqa: F401
@@ -81,7 +80,6 @@ class DeltaFolder(Place):
     @contextmanager
     def recording(self) -> Iterator[None]:
         with self._alone():
-            self._at_hand.clear()
             self._seen_at.clear()
             yield
             for name, version in list(self._seen_at.items()):
@@ -112,7 +110,7 @@ class DeltaFolder(Place):
         return Reading(rows, of_cluster.filter(pc.equal(of_cluster["kind"], kind.name)), table.version())
 
     def change(self, kind: SnapshotKind, cluster_id: str, edits: pa.Table, since: datetime, reading: Reading) -> int:
-        table, columns = self._at_hand[kind.history_table], kind.history_frame.names
+        table, columns = self._newest(kind.history_table), kind.history_frame.names
         by = " AND ".join(f't."{name}" = s."{name}"' for name in (*kind.identity, FROM))
         still = f"(t.{TO} IS NULL OR t.{TO} >= {self.time(since)})"
         values = {f'"{name}"': f's."{name}"' for name in columns}
@@ -198,15 +196,12 @@ class DeltaFolder(Place):
             )
 
     def _newest(self, name: str) -> DeltaTable:
-        """The table that was opened or written last in this record, or as it is now; where it is missing, all are
-        made.
-        """
-        if name not in self._at_hand:
-            table = self._table(name)
-            self._at_hand |= {name: table} if table else {one: self._table(one) or self._made(one) for one in FRAMES}
-            self._open.pop(name, None)  # what a record reads stays as it is until it commits
-        self._seen_at.setdefault(name, self._at_hand[name].version())
-        return self._at_hand[name]
+        """The table as this record has opened or written it; made where it is missing."""
+        if name not in self._seen_at:
+            table = self._table(name) or self._made(name)
+            self._open[name] = table, None  # it stays as it is until it commits, and is opened again for a question
+            self._seen_at[name] = table.version()
+        return self._open[name][0]
 
     def _chosen(self, table: DeltaTable, frame: type[Frame], chosen: Any) -> pa.Table:
         """Texts are looked up in a column's dictionary only where their row is chosen."""
@@ -234,7 +229,7 @@ class DeltaFolder(Place):
         try:
             yield
         except CommitFailedError:
-            self._at_hand.clear()
+            self._seen_at.clear()
             _refuse_unwritable(self._folder)
             raise Moved from None
         except (DeltaError, OSError) as exc:

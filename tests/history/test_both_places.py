@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -166,7 +165,7 @@ def test_a_table_that_an_older_version_did_not_make_is_made(history: History, wh
     if IN_CATALOG:
         spark.sql(f"DROP TABLE {where}.credentials_history")
     else:
-        shutil.rmtree(f"{where}/credentials_history")
+        assert not Path(where, "credentials_history").exists()
     before = history.intervals("credentials")
     assert (before if isinstance(before, pa.Table) else before.toArrow()).num_rows == 0
     assert limits_of(history.as_of(at(1))) == {"alice": 1.0}
