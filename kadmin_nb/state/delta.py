@@ -52,7 +52,7 @@ LOCK = ".lock"
 _PATIENCE = 60.0
 """Seconds to wait while another process records."""
 
-_TIDIED_EVERY = 12
+_TIDIED_EVERY = 6
 """Commits after which a table's files are put in order."""
 
 _VERSIONS_KEPT = 5
