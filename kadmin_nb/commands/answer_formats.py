@@ -68,11 +68,9 @@ def json_lines(value: Any) -> Iterator[str]:
     """The same line by line: the rows of a frame as `--out FILE.json` writes them, anything else as a text."""
     from ..frames import frame_files
 
-    return (
-        frame_files.json_lines(value.to_arrow())
-        if hasattr(value, "to_arrow")
-        else iter([frame_files.json_text(str(value))])
-    )
+    if hasattr(value, "to_arrow"):
+        return frame_files.json_lines(value.to_arrow())
+    return iter([frame_files.json_text(str(value))])
 
 
 def in_print_format(value: Any) -> Any:

@@ -97,15 +97,8 @@ def _refuse_invalid(plan: Plan, entity: Entity) -> None:
 Typed = Mapping[str, Any]
 """The options of one call, by the names of their parameters."""
 
-ACTIONS = ("describe", "resolve", "alter")
-ACTION_OF = {
-    "prefix": "describe",
-    "show_overridden": "resolve",
-    "add": "alter",
-    "delete": "alter",
-    "validate_only": "alter",
-}
-"""The options that belong to one action alone."""
+OPTIONS_OF = {"describe": ["prefix"], "resolve": ["show_overridden"], "alter": ["add", "delete", "validate_only"]}
+"""The actions, and the options that belong to one of them alone."""
 
 
 def asked_action(typed: Typed) -> str:
@@ -116,12 +109,13 @@ def asked_action(typed: Typed) -> str:
     UsageError
         None, or several; an option of another.
     """
-    asked = [action for action in ACTIONS if typed[action]]
+    asked = [action for action in OPTIONS_OF if typed[action]]
     if len(asked) != 1:
         raise UsageError("exactly one action is needed: --describe, --resolve or --alter")
-    for option, action in ACTION_OF.items():
-        if typed[option] and action != asked[0]:
-            raise UsageError(f"--{option.replace('_', '-')} belongs to --{action}, and --{asked[0]} is asked for")
+    others = {option: action for action, own in OPTIONS_OF.items() if action != asked[0] for option in own}
+    if wrong := next((option for option in others if typed[option]), None):
+        what = f"--{wrong.replace('_', '-')} belongs to --{others[wrong]}"
+        raise UsageError(f"{what}, and --{asked[0]} is asked for")
     return asked[0]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,8 +94,11 @@ def run(
     """
     from .. import runbooks
 
-    typed = _once(options.pair(text, "-p", "name=value") for text in parameters)
-    given = {**(_parameters_in(Path(file)) if file else {}), **typed}
+    typed = [options.pair(text, "-p", "name=value") for text in parameters]
+    names = [name for name, _ in typed]
+    if twice := next((name for place, name in enumerate(names) if name in names[:place]), None):
+        raise click.BadParameter(f"{twice} is given twice", param_hint="-p")
+    given = {**(_parameters_in(Path(file)) if file else {}), **dict(typed)}
     if each is None:
         if canary or pause:
             raise UsageError("--canary and --pause belong to --each GROUP")
@@ -123,12 +125,3 @@ def _plain(node: Node | None) -> Any:
     if isinstance(node.value, dict):
         return {name: _plain(value) for name, (_, value) in node.value.items()}
     return [_plain(item) for item in node.value] if isinstance(node.value, list) else node.value
-
-
-def _once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for name, value in pairs:
-        if name in values:
-            raise click.BadParameter(f"{name} is given twice", param_hint="-p")
-        values[name] = value
-    return values
