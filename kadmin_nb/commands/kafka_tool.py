@@ -28,7 +28,6 @@ def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> Non
         raise HelpAsked(f"kadmin_nb {version('kadmin_nb')}, with the arguments of Kafka 4.4")
 
 
-_CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")
 NOT_KAFKAS = "Kafka's own tool has no such option."
 
 
@@ -60,58 +59,57 @@ def kafka_tool(command: Command) -> Command:
 def kafka_connection(command: Command) -> Command:
     """`--bootstrap-server` and its kin, for a command that has `--cluster` already and the session by it."""
 
-    @click.option("--bootstrap-server", metavar="HOST:PORT", help="The brokers to connect to.")
+    @click.option("--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="The brokers to connect to.")
     @click.option(
         "--command-config",
         "--adminclient.config",
-        "command_config",
+        "file",
         metavar="FILE",
         help="A properties file of a Java client.",
     )
     @click.option(
         "--adminclient-property",
+        "on_top",
         multiple=True,
         metavar="KEY=VALUE,…",
         help=f"Client properties that override the file (KIP-248). {NOT_KAFKAS}",
     )
-    @click.option("--bootstrap-controller", metavar="HOST:PORT", hidden=True)
-    @click.option("--zookeeper", metavar="URL", hidden=True)
     @functools.wraps(command)
     @click.pass_context
-    def run(ctx: click.Context, /, **params: Any) -> Any:
-        target, properties = _connection(ctx, params)
-        on_top = (f"{key}={value}" for key, value in properties.items())
-        ctx.meta.update(cluster=target, property=(*ctx.meta.get("property", ()), *on_top))
+    def run(
+        ctx: click.Context, /, bootstrap: str | None, file: str | None, on_top: tuple[str, ...], **params: Any
+    ) -> Any:
+        target = _target(ctx, bootstrap, file, is_altering=any(map(params.get, _ALTERING)))
+        parts = [part for text in on_top for part in _NEXT_PROPERTY.split(text)]
+        for part in parts:
+            pair(part, "--adminclient-property")
+        if file:
+            parts.append(f"bootstrap.servers={bootstrap}")
+        ctx.meta.update(cluster=target, property=(*ctx.meta.get("property", ()), *parts))
         return command(**params)
 
     return run
 
 
-def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None, dict[str, str]]:
-    """The target and the properties on top of it that a tool's options name, taken out of its parameters.
+def _target(ctx: click.Context, bootstrap: str | None, file: str | None, *, is_altering: bool) -> str | None:
+    """The target that a tool's options name: a file, an address, or what `--cluster` says.
 
-    No target is the current cluster of a notebook, or `$KADMIN_PROFILE`; for a line that only reads also the cluster
-    that `use` has chosen, or the only profile.
+    None is the current cluster of a notebook, or `$KADMIN_PROFILE`; for a line that only reads also the cluster that
+    `use` has chosen, or the only profile.
 
     Raises
     ------
     UsageError
-        No broker, or something that is not one.
+        No broker is named, or twice.
     """
-    chosen, target = {name: params.pop(name) for name in _CONNECTION}, ctx.meta.get("cluster")
-    if chosen["zookeeper"] or chosen["bootstrap_controller"]:
-        raise UsageError("kadmin_nb connects to brokers only", hint="--bootstrap-server with a broker's address.")
-    bootstrap, file = chosen["bootstrap_server"], chosen["command_config"]
-    if bootstrap and target:
+    named: str | None = ctx.meta.get("cluster")
+    if bootstrap and named:
         raise UsageError("--bootstrap-server and --cluster both name the brokers", hint="Use one of them.")
     is_current = ctx.obj.connected or ctx.obj.target or os.environ.get("KADMIN_PROFILE")  # not by an earlier line
-    may_be_unnamed = target or is_current or not any(map(params.get, _ALTERING))
-    if not bootstrap and (file or not may_be_unnamed):
+    if not bootstrap and (file or (is_altering and not (named or is_current))):
         also = "" if file else " Or use --cluster TARGET or $KADMIN_PROFILE: a line that alters names its cluster."
         raise UsageError("--bootstrap-server is required", hint=f"For example --bootstrap-server localhost:9092.{also}")
-    parts = (part for text in chosen["adminclient_property"] for part in _NEXT_PROPERTY.split(text))
-    properties = dict(pair(part, "--adminclient-property") for part in parts)
-    return (file, {**properties, "bootstrap.servers": bootstrap}) if file else (bootstrap or target, properties)
+    return file or bootstrap or named
 
 
 _ALTERING = ("alter", "add", "deleted")
