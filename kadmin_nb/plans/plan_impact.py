@@ -44,7 +44,7 @@ def of_changes(
     before = of_cluster(stored, cluster_id)
     after = table_after(before, changes)
     measured = is_usage(clients)
-    of_usage = (*sorted(_MEASURED | {"source"}), *({"throttle_ms"} & _names_of(clients))) if measured else ()
+    of_usage = [*sorted(_MEASURED), "source", "throttle_ms"] if measured else []
     read = input_columns.read_columns(clients, ("user", "client_id", *of_usage), PAIRS)
     clients_read = of_cluster(read, cluster_id)
     known = known_clients(clients_read) if measured else clients_read

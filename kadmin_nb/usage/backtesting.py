@@ -29,7 +29,6 @@ from ..frames.relational import (
     taken,
     where,
     with_columns,
-    without_null,
     words_of,
 )
 from ..frames.spark import is_spark
@@ -38,11 +37,10 @@ from ..model.findings import Coverage
 from ..model.grammar import quote
 from ..model.quota_keys import readable
 from ..resolution import demand
-from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led, stamp
+from ..resolution.input_columns import QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led, stamp
 from ..resolution.kernel import asked_keys
-from .arithmetic import is_measured
 from .covered import coverage, remarks
-from .limits_used import USAGE_LABEL, usage_columns, with_limits
+from .limits_used import KINDS, USAGE_LABEL, measured_rows, with_limits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,8 +69,6 @@ TOKENS = "controller_mutation_rate"
 """The key whose buckets hold tokens."""
 
 _READ = ("broker", "user", "client_id", "key", "start", "end", "value")
-MEASURED_COLUMNS = ("broker", "user", "client_id", "key", "window_start", "window_end", "value")
-"""The columns of USAGE that are read."""
 
 
 class BacktestAnswer(Answer):
@@ -144,7 +140,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     UsageError, Invalid
         Not USAGE: a column is missing; a window ends before it begins.
     """
-    rows = taken(usage, (CLUSTER, *MEASURED_COLUMNS, "throttle_ms"), USAGE_LABEL)
+    rows = taken(usage, [*KINDS], USAGE_LABEL)
     if hasattr(type(quotas), "quotas_after"):  # a plan
         rows, quotas = of_cluster(rows, quotas.cluster_id), quotas.quotas_after()
     judged: pa.Table | DataFrame = replayed(quotas, rows, keys)
@@ -156,9 +152,8 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
 def backtest_answer(judged: pa.Table, usage: pa.Table, brokers: Iterable[int] | None = None) -> BacktestAnswer:
     """BACKTEST of a usage here, with what that usage lacks, of a cluster with these brokers."""
     covered = Coverage() if cluster_of(usage) else coverage(usage, brokers)
-    unknown, held_back = _clients_where(usage, pc.field("value").is_null()), 0
-    if "throttle_ms" in usage.column_names:
-        held_back = _clients_where(usage, pc.field("throttle_ms") > 0)
+    unknown = _clients_where(usage, pc.field("value").is_null())
+    held_back = _clients_where(usage, pc.field("throttle_ms") > 0)
     return BacktestAnswer(judged, unknown, held_back, covered)
 
 
@@ -205,19 +200,13 @@ def _added_up_by_second(rows: Frame, names: Sequence[str]) -> Frame:
 
 
 def _demand_rows(usage: Any) -> tuple[Frame, list[str]]:
-    """What was wanted, with times in microseconds, and the cluster's column; a null name is the empty one."""
-    rows, cluster = usage_columns(usage, MEASURED_COLUMNS)
-    words, names = words_of(rows), [*cluster, *MEASURED_COLUMNS]
-    value = words.column("value")
-    rows = where(rows, is_measured(value) & (value > 0))
-    rows = without_null(rows, ("broker", "window_start", "window_end"), USAGE_LABEL, names)
-    ends = {name: words.micros(words.column(f"window_{name}")) for name in ("start", "end")}
-    texts = {
-        name: words.either(words.column(name), words.literal("", pa.string())) for name in (*cluster, "user", "key")
-    }
-    rows = with_columns(rows, {**ends, **texts})
+    """What was wanted, with times in microseconds, and the cluster's column."""
+    rows, cluster = measured_rows(usage)
+    words = words_of(rows)
+    rows = where(rows, words.column("value") > 0)
     goes_on = words.column("end") > words.column("start")
-    return guarded(rows, {"end": goes_on}, "window_end is not after window_start", USAGE_LABEL, names), cluster
+    rows = guarded(rows, {"end": goes_on}, "window_end is not after window_start", USAGE_LABEL, [*cluster, *_READ])
+    return with_columns(rows, {name: words.micros(words.column(name)) for name in ("start", "end")}), cluster
 
 
 def _clients_where(usage: pa.Table, condition: Any) -> int:
