@@ -138,9 +138,10 @@ def _cause(settings: Settings, address: str, error: BaseException | None, timeou
     if isinstance(error, kafka.errors.BrokerResponseError) or (
         error and not isinstance(error, kafka.errors.KafkaError)
     ):
+        source = settings.token_login.source if settings.token_login else settings.source
         hint = (
-            f"Check user and password in {settings.source} (of a token its issuer, audience and scope; of Kerberos the "
-            "ticket, which klist shows), the mechanism, and whether the listener requires a login."
+            f"Check user and password (of a token its issuer, audience and scope; of Kerberos the ticket, which klist "
+            f"shows) of {source}, the mechanism, and whether the listener requires a login."
         )
         return AuthenticationFailed(f"{address}: {error}", code="SASL_AUTHENTICATION_FAILED", hint=hint)
     try:
