@@ -43,15 +43,11 @@ _JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, when we got it, and when it expires, in seconds since 1970."""
+    """A token, when it is to be renewed, and when it expires, in seconds since 1970."""
 
     text: Secret
-    since: float
+    renewed: float
     expires: float
-
-    def is_fresh(self, now: float) -> bool:
-        """True until most of its life is over."""
-        return now < self.since + _RENEWED_AT * (self.expires - self.since)
 
 
 class TokenCache:
@@ -63,7 +59,7 @@ class TokenCache:
         self._lock = threading.Lock()
 
     def token(self, within: float | None = None) -> Token:
-        """A valid token: the one we have, or a new one where most of its life is over.
+        """A valid token: the one we have, or a new one where most of its life is over and one can be had.
 
         Raises
         ------
@@ -76,22 +72,16 @@ class TokenCache:
         seconds = min(within or TOKEN_TIMEOUT, TOKEN_TIMEOUT)
         if not self._lock.acquire(timeout=seconds):
             raise _too_late(source, seconds)
+        token, now = self._token, time.time()
         try:
-            return self._renewed(seconds)
+            if token is None or now >= token.renewed:
+                token = self._token = _fetched(self.login, seconds, now)
+        except KadminError:
+            if token is None or now >= token.expires:
+                raise
         finally:
             self._lock.release()
-
-    def _renewed(self, seconds: float) -> Token:
-        """A new token; where none can be had, the one we have, as long as it is valid."""
-        now = time.time()
-        if self._token and self._token.is_fresh(now):
-            return self._token
-        try:
-            self._token = _fetched(self.login, seconds, now)
-        except KadminError:
-            if self._token is None or now >= self._token.expires:
-                raise
-        return self._token
+        return token
 
     def forget(self) -> None:
         """Drop the token: a broker has refused it, and the next call fetches another."""
@@ -112,7 +102,7 @@ def _fetched(login: TokenLogin, seconds: float, now: float) -> Token:
         raise _too_late(source, seconds) from None
     if expires <= now:
         raise _no_token(source, f"it expired at {figures.utc(expires)}, by this machine's clock")
-    return Token(Secret(text), now, expires)
+    return Token(Secret(text), now + _RENEWED_AT * (expires - now), expires)
 
 
 def _token_of_endpoint(source: TokenEndpoint, seconds: float, now: float) -> tuple[str, float]:
