@@ -190,7 +190,12 @@ class CompactedTopic:
                 last = partition.last_stable_offset if time.monotonic() > hurry else partition.high_watermark
                 if self.position >= (last if end is None else end):
                     return
-                self._refuse_endless(bytes_left)
+                if bytes_left < 0:
+                    raise Invalid(
+                        f"the topic {self.name} has more than {LARGEST_TOPIC >> 20} MiB of records",
+                        code="POLICY_VIOLATION",
+                        hint="Check who writes to it, and whether it is compacted.",
+                    )
             if time.monotonic() > until:
                 raise TimedOut(f"the topic {self.name} was not read in time", code="REQUEST_TIMED_OUT")
             if partition is None or not partition.records:
@@ -270,14 +275,6 @@ class CompactedTopic:
         except kafka.errors.KafkaError as exc:  # only where others made the topic: ours is uncompressed
             raise Unsupported(f"the topic {self.name} cannot be read: {exc}", code="CORRUPT_MESSAGE") from None
         self.position = records.next_fetch_offset
-
-    def _refuse_endless(self, bytes_left: int) -> None:
-        if bytes_left < 0:
-            raise Invalid(
-                f"the topic {self.name} has more than {LARGEST_TOPIC >> 20} MiB of records",
-                code="POLICY_VIOLATION",
-                hint="Check who writes to it, and whether it is compacted.",
-            )
 
     def _check_reading(self, code: int) -> None:
         error_codes.raise_for_error(code, None, f"reading the topic {self.name}", rights.on_topic("READ", self.name))

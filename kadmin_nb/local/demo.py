@@ -194,7 +194,7 @@ def _begin_traffic(kafka: LocalKafka) -> None:
     """Start the process of the traffic."""
     folder = kafka.folder / "traffic"
     folder.mkdir(mode=0o700)
-    token = f"{kafka.run_id}-traffic"
+    token = f"{kafka.nodes[0].run.run_id}-traffic"
     command = [sys.executable, "-c", _PROGRAM, kafka.name, token]
     runs.spawn(folder, token, command, runs.environment())
 

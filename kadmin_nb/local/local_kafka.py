@@ -66,11 +66,6 @@ class LocalKafka:
         return self._run.name
 
     @property
-    def run_id(self) -> str:
-        """The word that the command line of each of its processes has."""
-        return self._run.run_id
-
-    @property
     def version(self) -> str:
         """Kafka's version."""
         return self._run.version

@@ -299,10 +299,9 @@ def profile(name: str, profiles: Profiles) -> Entries:
         _require_reference("password", words.password, where)
         login = Login(words.username, secret_references.read_reference(words.password, folder))
     policy = words.policy and str(folder / files.expanded(words.policy))
-    own = Entries(values, where, login, policy, words.apply is not None)
-    if words.properties is None:
-        return own
-    return java_properties.parse_properties(folder / files.expanded(words.properties)).under(own)
+    file = None if words.properties is None else folder / files.expanded(words.properties)
+    below = java_properties.parse_properties(file) if file else Entries({}, where)
+    return below.under(Entries(values, where, login, policy, words.apply is not None))
 
 
 def _java_text(key: str, value: object) -> str:
