@@ -29,7 +29,7 @@ MAX_STORE_BYTES = 1 << 22
 
 
 def read_jks(content: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertificates:
-    """The certificates that a JKS store trusts, as those of a PKCS12 store.
+    """The certificates that a JKS store trusts, in the form that the content of a PKCS12 store has.
 
     Without a password nothing tells that they are whole, as in Java. The format is the JDK's own, as its class
     JavaKeyStore in `sun.security.provider` writes it: numbers with the high byte first, a SHA-1 of everything at the
