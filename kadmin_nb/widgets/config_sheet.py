@@ -92,11 +92,6 @@ class ConfigCell:
         return "" if self.config.source is None else word(self.config.source)
 
     @property
-    def is_set(self) -> bool:
-        """True unless the value that applies there was set elsewhere, or is Kafka's own."""
-        return self.config.is_own or self.refusal is not None
-
-    @property
     def below(self) -> str | None:
         """The text that applies once it has no value of its own; None where its row does not tell."""
         return self.config.inherited_text if self.config.is_own else self.config.text
@@ -158,12 +153,13 @@ class ConfigCell:
     def _shown(self, text: str) -> str:
         return with_unit(self.config.key, text)
 
-    def editor(self, row: int, column: int) -> CellEditor:
+    @property
+    def editor(self) -> CellEditor:
         """Its editor: a choice, or a text; of a secret, one that begins with its reference, or empty."""
         if self.lock:
-            return CellEditor(row, column, is_locked=True)
+            return CellEditor(is_locked=True)
         choices = config_values.choices(self.config.resource.type, self.config.type)
-        return CellEditor(row, column, ("", *choices) if choices and self.config.is_own else choices, text=self._start)
+        return CellEditor(("", *choices) if choices and self.config.is_own else choices, text=self._start)
 
     @property
     def _start(self) -> str:
@@ -179,15 +175,16 @@ class ConfigCell:
             return self.below or ""
         return change.after or ""
 
-    def mark(self, row: int, column: int) -> Mark | None:
+    @property
+    def mark(self) -> Mark | None:
         """Its mark, where it has one: the edit in words beside the value that stood, a refusal, or why it is locked."""
         if self.state is None:
-            kind = "" if self.is_set else APPLIES
-            return Mark(row, column, kind, self.lock) if self.lock or kind else None
+            kind = "" if self.config.is_own or self.refusal is not None else APPLIES
+            return Mark(kind, self.lock) if self.lock or kind else None
         kind, reason = verdict(self.state)
         if kind != REFUSED and isinstance(self.state, Judgement):
             reason = "; ".join(filter(None, [self.words(self.state.change), reason]))
-        return Mark(row, column, kind, reason, self.standing)
+        return Mark(kind, reason, self.standing)
 
     def words(self, change: Change) -> str:
         """An edit as a sentence of its cell: `append compact`, `reset`."""
@@ -213,7 +210,7 @@ class ConfigCell:
 
     def _sentences(self) -> Iterator[str]:
         """What the edit does or why it is refused, and what one has to know of the config."""
-        if (mark := self.mark(0, 0)) is not None and mark.note:
+        if (mark := self.mark) is not None and mark.note:
             yield f"{mark.note}."
         if self.is_secret:
             yield "A secret. Brokers never show its value, and it is set only by reference, such as env:NAME."

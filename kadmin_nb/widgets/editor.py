@@ -211,7 +211,7 @@ class QuotaEditor(Editor[QuotaSheet]):
             one_of = f"One of {', '.join(f'{kind}=…' for kind in TYPES)}."
             raise UsageError(f"{strange} is not a type of entity", hint=did_you_mean(strange, TYPES, one_of))
         position = self.sheet.add(entity)
-        locked = {editor.column for editor in self.sheet.page(position, 1).editors}
+        locked = {column for _, column, _ in self.sheet.page(position, 1).editors}
         columns = [column.name for n, column in enumerate(self.sheet.columns) if n and n not in locked]
         self._new.value = ""
         self._grid.move_to(position, columns[0])

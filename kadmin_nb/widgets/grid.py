@@ -201,12 +201,12 @@ def _with_texts(page: Page, longest: int) -> dict[str, Any]:
         "keys": [*map(short_key, page.keys)],
         "cells": [[shortened_cell(text, longest) for text in texts] for texts in page.cells],
         "marks": [
-            [mark.row, mark.column, mark.state, shortened_cell(mark.note, 2 * longest)]
+            [row, column, mark.state, shortened_cell(mark.note, 2 * longest)]
             + [None if text is None else shortened_cell(text, longest) for text in (mark.old, mark.applies)]
             + ([] if mark.used is None else [mark.used])
-            for mark in page.marks
+            for row, column, mark in page.marks
         ],
-        "editors": [_editor(editor, longest) for editor in page.editors],
+        "editors": [[row, column, *_editor(editor, longest)] for row, column, editor in page.editors],
         "indented": [shortened_cell(text, longest) for text in page.indented],
     }
 
@@ -214,9 +214,8 @@ def _with_texts(page: Page, longest: int) -> dict[str, Any]:
 def _editor(editor: CellEditor, longest: int) -> list[Any]:
     """The kind of an editor, and what it begins with; a text that the message has no room for cannot be edited."""
     is_locked = editor.is_locked or len(editor.text or "") > LONGEST_CELL * longest
-    kind = "locked" if is_locked else "choice" if editor.choices else "text"
-    more = [] if is_locked else [list(editor.choices), editor.text]
-    return [editor.row, editor.column, kind, *more]
+    kind = "choice" if editor.choices else "text"
+    return ["locked"] if is_locked else [kind, list(editor.choices), editor.text]
 
 
 def shortened_cell(text: str, longest: int) -> str:

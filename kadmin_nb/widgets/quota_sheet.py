@@ -264,7 +264,8 @@ class QuotaCell:
             raise UsageError(misfit.message or misfit.code)
         return None if value == self.stored else edit
 
-    def mark(self, row: int, column: int) -> Mark | None:
+    @property
+    def mark(self) -> Mark | None:
         """Its mark, where it has one."""
         kind, note, old, applied, used = "", "", None, "", self.used and round(self.used[1])
         if not self.text and not self.is_locked:
@@ -276,11 +277,12 @@ class QuotaCell:
         elif self.first is not None:
             kind, note = SHADOWED, f"{self.first} ({limit_text(self.applies)}) comes first"
         has_one = kind or applied or used is not None
-        return Mark(row, column, kind, note, old, applied, used) if has_one else None
+        return Mark(kind, note, old, applied, used) if has_one else None
 
-    def editor(self, row: int, column: int) -> CellEditor | None:
+    @property
+    def editor(self) -> CellEditor | None:
         """That there is none, where the entity cannot have the key."""
-        return CellEditor(row, column, is_locked=True) if self.is_locked else None
+        return CellEditor(is_locked=True) if self.is_locked else None
 
     @property
     def lines(self) -> tuple[str, str]:

@@ -41,14 +41,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The state of one cell, `row` of its page.
+    """The state of one cell.
 
     `old` is the value that stays without the edit, `applies` what applies where the cell is empty, `used` how
     much of that limit was used, in percent.
     """
 
-    row: int
-    column: int
     state: str
     note: str = ""
     old: str | None = None
@@ -63,8 +61,6 @@ class CellEditor:
     `text` is what it begins with, where that is not what the cell shows. A cell that `is_locked` has none.
     """
 
-    row: int
-    column: int
     choices: Sequence[str] = ()
     is_locked: bool = False
     text: str | None = None
@@ -72,16 +68,17 @@ class CellEditor:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows from position `first` on: a key each, their texts column by column, and the marks among them.
+    """Rows from position `first` on: a key each, their texts column by column.
 
+    Marks and editors stand behind their cell's row and column in the page.
     `indented` has, for a row that belongs to the one above it, what its first cell shows of its text; else nothing.
     """
 
     first: int
     keys: Sequence[str]
     cells: Sequence[Sequence[str]]
-    marks: Sequence[Mark] = ()
-    editors: Sequence[CellEditor] = ()
+    marks: Sequence[tuple[int, int, Mark]] = ()
+    editors: Sequence[tuple[int, int, CellEditor]] = ()
     indented: Sequence[str] = ()
 
 

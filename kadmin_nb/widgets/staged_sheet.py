@@ -104,10 +104,12 @@ class Cell(Protocol):
             It does not fit.
         """
 
-    def mark(self, row: int, column: int) -> Mark | None:
+    @property
+    def mark(self) -> Mark | None:
         """Its mark, where it has one."""
 
-    def editor(self, row: int, column: int) -> CellEditor | None:
+    @property
+    def editor(self) -> CellEditor | None:
         """Its editor, where that is not plain text."""
 
 
@@ -224,8 +226,8 @@ class StagedSheet(ABC, Generic[Whose, CellType]):
             texts = [[one if isinstance(one, str) else one.text for one in column] for column in columns]
             places = [(n, at, one) for at, column in enumerate(columns) for n, one in enumerate(column)]
             cells = [(n, at, one) for n, at, one in places if not isinstance(one, str)]
-            marks = [*filter(None, (cell.mark(n, at) for n, at, cell in cells))]
-            editors = [*filter(None, (cell.editor(n, at) for n, at, cell in cells))]
+            marks = [(n, at, mark) for n, at, cell in cells if (mark := cell.mark) is not None]
+            editors = [(n, at, editor) for n, at, cell in cells if (editor := cell.editor) is not None]
             return Page(first, names, texts, marks, editors, self._indented(rows, columns))
 
     def cell(self, name: str, column: str) -> CellType | None:

@@ -65,7 +65,7 @@ class Sheet:
     def mark(self, name: str) -> Mark:
         """The mark of a row's value; one without a state where it has none."""
         page = self.page()
-        return next((mark for mark in page.marks if page.keys[mark.row] == name), Mark(0, 0, ""))
+        return next((mark for row, _, mark in page.marks if page.keys[row] == name), Mark(""))
 
     def type(self, name: str, text: str) -> Result:
         return self.sheet.edit([CellText(0, name, "value", text)])

@@ -127,7 +127,7 @@ def test_the_danger_of_a_reset_goes_by_what_applies_then() -> None:
 def test_a_cell_has_the_editor_of_its_type(sheet: Sheet, row: str, choices: object) -> None:
     """I had to know by heart what preallocate takes."""
     page = sheet.page()
-    editor = next(editor for editor in page.editors if page.keys[editor.row] == row)
+    editor = next(editor for number, _, editor in page.editors if page.keys[number] == row)
     assert (tuple(editor.choices), editor.is_locked) == (choices, False)
 
 
@@ -135,7 +135,7 @@ def test_read_only_configs_cannot_be_edited() -> None:
     """The grid let me change node.id, and the broker refused the whole plan."""
     sheet = Sheet("broker=1")
     page = sheet.page()
-    locked = {page.keys[editor.row] for editor in page.editors if editor.is_locked}
+    locked = {page.keys[number] for number, _, editor in page.editors if editor.is_locked}
     assert locked == {"broker=1 node.id", "broker=1 num.partitions"}
     assert "restart" in sheet.mark("broker=1 node.id").note
     assert not sheet.type("broker=1 node.id", "2").ok

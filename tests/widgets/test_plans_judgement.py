@@ -79,5 +79,5 @@ def test_a_quota_that_an_entity_cannot_have_is_refused_in_the_plans_words() -> N
     stage.set_quota(RATE, "1MB/s", ip="10.0.0.1")
     (change,) = stage.plan().changes
     assert (change.is_refused, change.refusal.message) == (True, "ip=… takes connection_creation_rate")
-    (mark,) = sheet.page(0, 10).marks
+    ((_, _, mark),) = sheet.page(0, 10).marks
     assert (mark.state, mark.note) == (REFUSED, str(change.refusal))

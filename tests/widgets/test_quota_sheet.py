@@ -37,7 +37,7 @@ class Table:
 
     def marks(self) -> list[tuple[str, str, str | None]]:
         page = self.sheet.page(0, 1000)
-        return [(page.keys[mark.row], mark.state, mark.old) for mark in page.marks if mark.state]
+        return [(page.keys[row], mark.state, mark.old) for row, _, mark in page.marks if mark.state]
 
     def arrange(self, words: str = "", **more: str) -> list[str]:
         self.sheet.arrange(Arrangement(words=words, **more))
