@@ -90,7 +90,7 @@ def seed(session: Session, name: str | None) -> Any:
 
 
 STEPS = {
-    "Which limits are there?": "quota tree user=team-orders --any client-id",
+    "Which limits are there?": "quota describe user=team-orders --any client-id",
     "Which of them holds a client?": "quota why user=team-orders client-id=billing --for 5s",
     "A slip of the finger is caught": "quota set producer_byte_rate=5 user=alice",
     "Raise the limit, and verify it": "quota set producer_byte_rate=8MB/s user=team-orders client-id=billing --apply",

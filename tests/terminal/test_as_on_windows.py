@@ -93,7 +93,7 @@ def test_twenty_lines_work_without_the_names_that_windows_lacks(typed, unique, t
         f"quota describe user={user} --cluster here",
         f"quota resolve user={user} client-id=c --cluster here",
         f"quota why user={user} client-id=c --cluster here",
-        f"quota tree user={user} --cluster here",
+        "quota tree --cluster here",
         "quota audit --cluster here",
         "config describe broker=1 --cluster here",
         "config audit --cluster here",
