@@ -35,6 +35,9 @@ from .verification import BrokerAgreement, Facts, checked, outcome_of, verify
 LOOK_AGE = 10.0
 """Seconds after which the state is observed, or validated, anew before something is sent."""
 
+LOOKS_APART = 20
+"""A look that took long is used for so many times as long: any look is at all quotas, a request of a few."""
+
 _RETRY_PAUSE, _SLICE = 1.0, 0.2
 
 
@@ -160,6 +163,7 @@ class _Run:
     missing: dict[Hashable, int] = field(default_factory=dict)
     brokers: Sequence[Broker] = ()
     looked_at: float = 0.0
+    look_age: float = LOOK_AGE
     ours: dict[int, set[str | None]] = field(default_factory=dict)
     done_before: Sequence[Change] = ()
     let_through: Mapping[str, object] = field(default_factory=dict)
@@ -240,6 +244,7 @@ class _Run:
             # rows that only look undone, as a broker that lags has not heard yet of what is undone, are sent
             sightings = verify(self.kafka, found.done, self.brokers, 0.0)
             found.reopen({row for row, sighting in sightings.items() if sighting.behind})
+        self.look_age = max(LOOK_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
@@ -325,7 +330,7 @@ class _Run:
 
     def _as_seen_now(self, batch: Batch) -> Batch:
         """The batch against the state as it is now, where the last one is old."""
-        if not batch.groups or self.kafka.monotonic() - self.looked_at <= LOOK_AGE:
+        if not batch.groups or self.kafka.monotonic() - self.looked_at <= self.look_age:
             return batch
         try:
             classified = self._look(batch.changes)
