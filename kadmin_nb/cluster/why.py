@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..advice import brake_rules as rules
-from ..advice.brake_rules import BITES, STANDS, ClientFacts
+from ..advice.brake_rules import BITES, ClientFacts
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
 from ..frames import schemas
@@ -112,7 +112,7 @@ class WhyAnswer(Answer):
     def _title(self) -> str:
         """The limit that holds it; where something else slows it, that; without usage the tightest."""
         for first in self.brakes.findings[:1]:
-            if not self._is_held(first) and not (self._bound and self._is_only_known(first)):
+            if not self._is_held(first):
                 return printable(cause(self.brakes.whose, first, self._client))
         return printable(" ".join(self._sentences()))
 
@@ -121,7 +121,7 @@ class WhyAnswer(Answer):
         if tightest is None:
             yield f"{self._client} has no limit: no quota of these levels is set for it."
             return
-        level = f"level {_number(tightest)} of {len(LEVELS)}"
+        level = f"level {LEVELS_BY_NAME[tightest.level or ''].number + 1} of {len(LEVELS)}"
         if any(map(self._is_held, self.brakes.findings)):
             yield f"{self._client} is held by {_limit(tightest)}, {level}."
         elif self._is_seen:
@@ -245,10 +245,6 @@ class WhyAnswer(Answer):
         """True if usage was given, and no request of the client is in it."""
         return any(found.code == "unseen" for found in self.brakes.findings)
 
-    def _is_only_known(self, found: Finding) -> bool:
-        """True of what slows nothing now, where nobody looked what the client uses."""
-        return found.evidence["state"] == STANDS and not self._has_usage
-
     @staticmethod
     def _is_held(found: Finding) -> bool:
         """True of a limit that holds the client, for no other reason than that it is used up."""
@@ -257,7 +253,7 @@ class WhyAnswer(Answer):
     @property
     def _is_fixed(self) -> bool:
         """True if the first brake has its own remedy."""
-        return any(found.fix and not self._is_only_known(found) for found in self.brakes.findings[:1])
+        return any(found.fix for found in self.brakes.findings[:1])
 
     @property
     def _tightest(self) -> Effective | None:
@@ -408,11 +404,6 @@ def _limit(limit: Effective) -> str:
     assert limit.value is not None
     per_broker = "" if on_all_brokers(limit.key, 1.0, 2) == 1.0 else " per broker"
     return f"{HEADS[limit.key].removesuffix(' %')} {readable(limit.key, limit.value)}{per_broker}"
-
-
-def _number(limit: Effective) -> int:
-    """The number of the level that a limit is set on, from 1."""
-    return LEVELS_BY_NAME[limit.level or ""].number + 1
 
 
 def _reaching(lift: Lift) -> str:
