@@ -103,7 +103,7 @@ class _ConfigsAtOnce:
             is_between_disks = value.key == BETWEEN_DISKS and value.source != Source.FILE
             if is_between_disks or (_is_throttle(value) and reassigning is None):
                 what = "disks are being moved to" if is_between_disks else "a reassignment is running"
-                message = f"{_key_and_resource(value)} throttles; whether {what} is not known"
+                message = f"{_key_and_resource(value)} throttles; whether {what} is {NOT_KNOWN}"
                 yield _finding(THROTTLE, value, message, op=_removal(value))
             elif _is_throttle(value) and not reassigning:
                 message = f"{_key_and_resource(value)} throttles, and no reassignment is running"

@@ -204,13 +204,9 @@ _CLIENT_COLUMNS = ("user", "client_id")
 
 
 class ConfigFindings(Audit):
-    """FINDINGS of configs. `note` says why it is not known whether throttles are needed, where a right is missing."""
+    """FINDINGS of configs."""
 
     words = FINDINGS
-
-    def __init__(self, found: Iterable[Finding], cluster_id: str | None = None, note: str | None = None) -> None:
-        super().__init__(found, cluster_id)
-        self.note = note
 
     def only(self, *words: str) -> Self:
         """Those of these words (`leftover`, `throttle`, `differs`, `repeats`, `default`, `unread`).
@@ -232,21 +228,12 @@ class ConfigFindings(Audit):
         needed = rights.to_describe(Resource(row["resource_type"], row["resource_name"]))
         return kind_of(row["error"])(row["message"], code=row["error"], hint=rights.hint(row["error"], needed))
 
-    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The note, where there are rows that it is about."""
-        return [self.note] if self.note and any(finding.code == THROTTLE for finding in self.findings) else []
-
 
 def config_audit(kafka: LiveKafka) -> ConfigFindings:
     """FINDINGS of the cluster as it is now; see `Configs.audit`."""
     resources = chain.from_iterable(listed_resources(kafka).values())
     whole = configs_of(kafka, resources, relevant)
-    reassigning = is_reassigning(kafka)
-    note = None if reassigning is not None else _UNSEEN
-    return ConfigFindings(findings(whole.to_pylist(), reassigning), kafka.id, note)
-
-
-_UNSEEN = "Whether a reassignment is running is not known: brokers list them to those with DESCRIBE on the cluster."
+    return ConfigFindings(findings(whole.to_pylist(), is_reassigning(kafka)), kafka.id)
 
 
 def is_reassigning(kafka: LiveKafka) -> bool | None:

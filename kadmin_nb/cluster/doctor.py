@@ -193,7 +193,8 @@ def _broker_checks(kafka: LiveKafka, settings: Settings, timeout: float) -> Iter
     brokers = kafka.brokers()
     tasks = [partial(_broker_check, kafka, broker, timeout) for broker in brokers]
     answers = zip(brokers, contact.side_by_side(tasks, _STEPS * timeout), strict=True)
-    checks = [check or _unanswered(_named(broker), timeout) for broker, check in answers]
+    late = f"not finished within {_STEPS * timeout:g} s"
+    checks = [check or Finding("broker", FAILED, late, _named(broker), fix=_AGAIN) for broker, check in answers]
     wrong = [check for check in checks if check.severity != OK]
     yield from wrong
     how = ", ".join(filter(None, (settings.security_protocol, settings.mechanism, settings.principal)))
@@ -206,12 +207,6 @@ _STEPS = 4
 
 def _named(broker: Broker) -> str:
     return f"{broker.id} at {broker.host}:{broker.port}"
-
-
-def _unanswered(subject: str, timeout: float) -> Finding:
-    """The check of a broker whose steps were not over in their time, all together."""
-    fix = "Check again when this machine has less to do, or with a longer time limit."
-    return Finding("broker", FAILED, f"not finished within {_STEPS * timeout:g} s", subject, fix=fix)
 
 
 def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:

@@ -357,13 +357,11 @@ def requests_and_usage(given: object) -> tuple[Frame | None, object]:
 
 def _one_name(kind: str, value: object) -> str:
     """The name of the one client; a client-id may be blank."""
-    if value is None:
-        raise UsageError(f"{kind} is required", hint="For example user=alice client-id=app.")
-    names = parts(kind, value)
+    names = () if value is None else parts(kind, value)
     if len(names) != 1 or not isinstance(names[0], str):
+        many = sentence("{} answers for many.", Verb("quota resolve", "cluster.quotas.resolve(…)"))
         raise UsageError(
-            f"why is about one client, and {kind} names several",
-            hint=Hint(sentence("{} answers for many.", Verb("quota resolve", "cluster.quotas.resolve(…)"))),
+            f"why is about one client: name one {kind}", hint=Hint("Such as user=alice client-id=app.", many)
         )
     return names[0]
 

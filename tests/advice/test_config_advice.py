@@ -34,9 +34,9 @@ def row(resource: str, key: str, value: str | None, source: str = TOPIC, *below:
     return {**named, "synonyms": synonyms, "is_sensitive": False, "is_read_only": False, "type": "LONG", **more}
 
 
-def answer_of(*rows: dict, reassigning: bool | None = None, note: str | None = None) -> ConfigFindings:
+def answer_of(*rows: dict, reassigning: bool | None = None) -> ConfigFindings:
     configs = schemas.table(schemas.CONFIGS, rows).to_pylist()
-    return ConfigFindings(findings(configs, reassigning), note=note)
+    return ConfigFindings(findings(configs, reassigning))
 
 
 def found(*rows: dict, reassigning: bool | None = None) -> list[tuple[object, ...]]:
@@ -172,8 +172,8 @@ def test_what_could_not_be_read_is_no_clean_bill():
 def test_what_nobody_could_see_stays_whatever_is_chosen():
     """I may not see reassignments, asked for what is left behind, and was told that there was nothing to look at."""
     failed = {"resource_type": "BROKER", "resource_name": "2", "error": "NETWORK_EXCEPTION", "message": "it is down"}
-    told = "that needs DESCRIBE on the cluster."
-    answer = answer_of(row("topic=t", REPLICAS, "*"), failed, note=told)
+    told = "whether a reassignment is running is not known"
+    answer = answer_of(row("topic=t", REPLICAS, "*"), failed)
     kept = answer.only("leftover")
     assert kept.to_arrow().select(["finding", "op", "fix"]).to_pylist() == [
         {"finding": "throttle", "op": None, "fix": None},
