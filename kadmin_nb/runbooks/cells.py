@@ -1,4 +1,4 @@
-"""What the cells of runbooks call: frames that a parameter names, one client, configs as they are, charts."""
+"""What the cells of runbooks call: frames that a parameter names, the clients and limits in them, charts."""
 
 from __future__ import annotations
 

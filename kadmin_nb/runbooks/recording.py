@@ -207,7 +207,7 @@ class Record:
     def __repr__(self) -> str:
         written = self.written()
         ids = {name: getattr(written, name) for name in ("plan_id", "changes_id", "journal", "chain_head")}
-        facts = [f"{name.replace('_', ' ')} {fact}" for name, fact in ids.items() if fact]
+        facts = [f"{name.removesuffix('_id').replace('_', ' ')} {fact}" for name, fact in ids.items() if fact]
         place = self.path.name if self.path else "handed to the job"
         return "\n".join([f"{self.runbook}: {self.state}", *facts, f"record {place}"])
 
