@@ -54,11 +54,7 @@ def _show_buttons(value: Any) -> None:
 
 
 def _print_plain(frame: Any, printer: Any, cycle: bool) -> None:
-    """As IPython prints any repr, line by line."""
-    for number, line in enumerate(_safe(frame, repr(frame)).split("\n")):
-        if number:
-            printer.break_()
-        printer.text(line)
+    printer.text(_safe(frame, repr(frame)))
 
 
 def _html(frame: Any) -> str | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+import IPython
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 
@@ -25,13 +26,6 @@ from kadmin_nb.plans.execution.progress import Advance
 
 from .frames import show_frames
 from .variables import CallersVariables, caller
-
-try:
-    from .completion import matcher
-except ImportError:  # IPython before 8.6 asks for no matchers
-    HAS_COMPLETION = False
-else:
-    HAS_COMPLETION = True
 
 if TYPE_CHECKING:
     from kadmin_nb.commands import Result
@@ -48,7 +42,9 @@ class KAdmin(Magics):
     def register(self) -> None:
         """Into the shell, with completion."""
         self.shell.register_magics(self)
-        if HAS_COMPLETION:
+        if IPython.version_info >= (8, 6):  # an older one asks for no matchers
+            from .completion import matcher
+
             ours = matcher(lambda target: self.session.settings_of(target))
             self.shell.Completer.custom_matchers.append(ours)
         show_frames(self.shell)
@@ -126,11 +122,12 @@ class KAdmin(Magics):
     def _handed(self, result: Result) -> Any:
         """The value in its form; into its variable when it has one. What is raised where it is not ok, is."""
         from kadmin_nb.commands.answer_formats import write_file
+        from kadmin_nb.frames.frame_files import FILES
 
-        value, (file, out) = _formed(result), _places(result.out)
-        if file is not None:
-            write_file(result.value, file)
-        if out is not None:
+        value, out = _formed(result), result.out
+        if out and out.endswith(FILES):
+            write_file(result.value, Path(out))
+        elif out:
             self.shell.push({out: value})  # type: ignore[no-untyped-call]
         if result.error is not None:
             raise result.error
@@ -138,7 +135,7 @@ class KAdmin(Magics):
             result.value.raise_for_errors()
         if hint := getattr(result.value, "hint", None):
             _show_text(f"Hint: {printable(hint)}")
-        return value if out is None and file is None else None
+        return None if out else value
 
     def leave(self) -> None:
         """Leave the current cluster."""
@@ -162,13 +159,6 @@ def _is_hushed(line: str, frame: FrameType) -> bool:
     """True if the line ends in `;`, as an expression that shows nothing; not where a variable gets its value."""
     source = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
     return line.rstrip().endswith(";") and source.lstrip().startswith("get_ipython().run_")
-
-
-def _places(out: str | None) -> tuple[Path | None, str | None]:
-    """The file that `--out` names, or the variable."""
-    from kadmin_nb.frames.frame_files import FILES
-
-    return (Path(out), None) if out is not None and out.endswith(FILES) else (None, out)
 
 
 def _display_outcomes(failed: KadminError | Interrupted, result: Result | None) -> None:
