@@ -72,7 +72,7 @@ class NotebookSession(Session):
         finally:
             other.close()
 
-    def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
+    def chosen(self, target: object, properties: Mapping[str, str]) -> Cluster:
         """Make another cluster the current one; the one before ends when nothing holds it any more.
 
         Raises
@@ -82,8 +82,8 @@ class NotebookSession(Session):
         KadminError
             It cannot be reached; the one before stays.
         """
-        overrides = properties or {}
-        same = target is self.connected or (target, overrides) == (self.target, self.properties)
+        named = _target(target)
+        same = named is self.connected or (named, properties) == (self.target, self.properties)
         if self.connected is not None and same:
             return self.connected
         if self.connected is not None and (count := len(self.connected.stage)):
@@ -91,13 +91,10 @@ class NotebookSession(Session):
                 f"{count} changes are staged on cluster {self.connected.id}",
                 hint="%kquota apply or %kquota discard first.",
             )
-        fresh = self._reached(target, overrides) if isinstance(target, str) else target
-        self.target, self.properties = (target, overrides) if isinstance(target, str) else (None, {})
-        self.connected, self.owns = fresh, isinstance(target, str)
+        fresh = self._reached(named, properties) if isinstance(named, str) else named
+        self.target, self.properties = (named, properties) if isinstance(named, str) else (None, {})
+        self.connected, self.owns = fresh, isinstance(named, str)
         return fresh
-
-    def chosen(self, target: object, properties: Mapping[str, str]) -> object:
-        return self.use(_target(target), properties)
 
     def refuse_out(self, name: str) -> None:
         """In a notebook it is a variable, or a file."""
@@ -155,9 +152,8 @@ class NotebookSession(Session):
         plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         edits.shown = plan
-        return applied_by(
-            plan, sentence("Nothing is sent yet: {} applies it.", hints.Verb("quota apply", "plan.apply()"))
-        )
+        way = hints.Verb("quota apply", "plan.apply()")
+        return applied_by(plan, sentence("Nothing is sent yet: {} applies it.", way))
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         """Apply the plan last shown. What of it is in force leaves the stage; the rest is kept for a second try."""
@@ -175,9 +171,8 @@ class NotebookSession(Session):
         return outcomes
 
     def discard(self) -> Stage:
-        stage = self.stage
-        stage.discard()
-        return stage
+        self.stage.discard()
+        return self.stage
 
     def _shown(self, plan_id: str | None) -> Plan:
         """The plan that was last shown, if it still is what is staged."""

@@ -123,7 +123,7 @@ def test_a_note_that_was_taken_out_of_the_file_does_not_let_it_through(cluster, 
 def test_a_notebook_refuses_without_asking_anybody(kafka, cluster, safe):
     """The cell waited for an answer in a box that nobody saw, all night."""
     session, kconfig = NotebookSession(), entry_point("%kconfig")
-    session.use(kafka.bootstrap)
+    session.chosen(kafka.bootstrap, {})
     try:
         run(
             ["set", f"{MIN_ISR}=1", f"topic={safe}", "--reason", "a test"], session, "%kconfig", entry_point("%kconfig")
