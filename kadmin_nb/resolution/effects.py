@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,23 +130,22 @@ _CLIENT_OF_DEFAULT_USER = LEVELS_BY_NAME["CLIENT_OF_DEFAULT_USER"].number
 
 
 def redundant(quotas: pa.Table) -> list[Finding]:
-    """The quotas of QUOTAS that repeat what would hold anyway, in their order; a quota without clients is left out.
+    """The quotas of QUOTAS that repeat what would hold anyway, key by key; a quota without clients is left out.
 
     A quota is redundant where all clients that it binds fall back to the same value in the same bucket. Each is judged
     by itself: of two that stand in for one another both are redundant, and only the first has the edit that removes it.
     """
     level, keys = _numbers(quotas["level"]), quotas["key"].cast(pa.string())
-    found: list[tuple[int, Finding]] = []
+    findings: list[Finding] = []
     for key in pc.unique(keys).to_pylist():
-        places = np.flatnonzero((level != NOTHING) & np.asarray(pc.equal(keys, key)))
-        found += ((int(places[row]), one) for row, one in _of_key(quotas.take(pa.array(places)), key, level[places]))
-    findings = [finding for _, finding in sorted(found, key=itemgetter(0))]
+        is_of_key = (level != NOTHING) & np.asarray(pc.equal(keys, key))
+        findings += _of_key(quotas.filter(pa.array(is_of_key)), key, level[is_of_key])
     behind = {(finding.evidence["expected_source"], finding.key) for finding in findings}
     return [replace(one, edit=None, fix=None) if (str(one.target), one.key) in behind else one for one in findings]
 
 
-def _of_key(quotas: pa.Table, key: str, level: Longs) -> Iterator[tuple[int, Finding]]:
-    """The redundant ones among all quotas of a key, each with the number of its row.
+def _of_key(quotas: pa.Table, key: str, level: Longs) -> Iterator[Finding]:
+    """The redundant ones among all quotas of a key.
 
     Of each the clients that it could bind are of two sorts, where its entity has no client-id: with one that no quota
     names, and without one.
@@ -162,9 +160,9 @@ def _of_key(quotas: pa.Table, key: str, level: Longs) -> Iterator[tuple[int, Fin
     if _CLIENT_OF_DEFAULT_USER in level:  # a client-id of its own has that quota before
         is_fine &= ~(is_unnamed & (now < _CLIENT_OF_DEFAULT_USER) & (then > _CLIENT_OF_DEFAULT_USER))
     chosen = np.flatnonzero(binds.any(axis=0) & (is_fine | ~binds).all(axis=0))
-    fallback = np.where(binds[0], then[0], then[1])
-    for number, row in zip(chosen.tolist(), quotas.take(pa.array(chosen)).to_pylist(), strict=True):
-        yield number, _finding(row, LEVELS[fallback[number]])
+    fallback = np.where(binds[0], then[0], then[1])[chosen]
+    for row, number in zip(quotas.take(pa.array(chosen)).to_pylist(), fallback, strict=True):
+        yield _finding(row, LEVELS[number])
 
 
 def _bound_and_next(quotas: pa.Table, clients: pa.Table, key: str) -> tuple[Longs, Longs, Flags]:

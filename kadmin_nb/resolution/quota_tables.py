@@ -208,21 +208,17 @@ def _side(
     """One side's look-up, the table row of each entity's name (-1: it has none), and each row's cluster."""
     code, cluster = coded.codes[rows.first], rows.clusters[rows.first]
     has_name = code >= 0
-    if rows.cluster is None:
-        row = np.where(has_name, code + first_row, -1)
-        row_cluster = np.zeros(first_row + len(coded.names), np.int64)
-        table = np.append(np.arange(len(coded.names)) + first_row, unknown[0])
-        return NameTable(coded.names, table, unknown, blank, None), row, row_cluster
-    identity, inverse = np.unique(cluster[has_name] * len(coded.names) + code[has_name], return_inverse=True)
+    encoded = pc.dictionary_encode(pa.array(cluster[has_name] * len(coded.names) + code[has_name]))
+    identity, inverse = np.asarray(encoded.dictionary), np.asarray(encoded.indices)
+    numbers = np.arange(len(identity)) + first_row
     row = np.full(len(code), -1)
-    row[has_name] = inverse + first_row
+    row[has_name] = numbers[inverse]
     row_cluster = np.concatenate([np.zeros(first_row, np.int64), identity // max(len(coded.names), 1)])
-    probe = Probe.of(identity, np.arange(len(identity)) + first_row)
-    return (
-        NameTable(coded.names, np.zeros(len(coded.names) + 1, np.int64), unknown, blank, probe),
-        row,
-        row_cluster,
-    )
+    table = np.full(len(coded.names) + 1, unknown[0])
+    if rows.cluster is None:  # the code of a name says all
+        table[identity] = numbers
+    probe = None if rows.cluster is None else Probe.of(identity, numbers)
+    return NameTable(coded.names, table, unknown, blank, probe), row, row_cluster
 
 
 def _user_tables(entities: _Entities, count: int) -> tuple[Ints, ...]:

@@ -201,15 +201,12 @@ def configs_of(
 
 def _own(configs: pa.Table) -> pa.Table:
     """The configs set on each resource itself, a broker's static values included, and the unreadable ones."""
-    source, name = configs["source"].cast(pa.string()), configs["resource_name"]
-    broker = pc.equal(configs["resource_type"].cast(pa.string()), "BROKER")
-    of_broker = pc.and_(broker, pc.is_in(source, pa.array([Source.BROKER, Source.FILE], pa.string())))
-    of_all = pc.and_(pc.equal(name, ""), pc.equal(source, Source.ALL_BROKERS))
-    set_here = pc.or_kleene(
-        pc.or_kleene(pc.is_in(source, pa.array(_OWN, pa.string())), of_broker), pc.and_(broker, of_all)
-    )
-    failed = pc.and_(pc.is_valid(configs["error"]), pc.invert(pc.is_in(configs["error"], pa.array(_GONE, pa.string()))))
-    return configs.filter(pc.or_kleene(set_here, failed))
+    source, error = pc.field("source").cast(pa.string()), pc.field("error")
+    is_broker = pc.field("resource_type").cast(pa.string()) == "BROKER"
+    of_one = source.isin([Source.BROKER, Source.FILE])
+    of_all = (pc.field("resource_name") == "") & (source == Source.ALL_BROKERS)
+    failed = error.is_valid() & ~error.isin(_GONE)
+    return configs.filter(source.isin(_OWN) | (is_broker & (of_one | of_all)) | failed)
 
 
 def _sorted(configs: pa.Table) -> pa.Table:
