@@ -17,7 +17,7 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component, se
 from ..admin.wire import PATIENCE
 from ..client_configs.kafka import LiveKafka
 from ..errors import Invalid, NotFound, NotKnowable, UsageError, printable
-from ..frames import frame_files, refuse_unknown, schemas
+from ..frames import frame_files, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
@@ -368,7 +368,6 @@ def _pairs(pairs: object, engine: str | None) -> Any:
     UsageError
         There is no such engine, the pairs are none, or a column of them is missing.
     """
-    refuse_unknown(engine)
     if isinstance(pairs, SparkAnswer):
         pairs = pairs.to_spark()
     if sparks.is_spark(pairs):

@@ -344,7 +344,7 @@ def _table_of(name: str, answer: tuple[str, Answer] | KadminError) -> pa.Table:
     """The rows of one cluster, its names before them; columns of any of them may be null."""
     if isinstance(answer, KadminError):
         reason = {"cluster": name, "error": answer.code or type(answer).__name__, "message": str(answer)}
-        return pa.table({column: pa.array([text]) for column, text in reason.items()})
+        return pa.Table.from_pylist([reason])
     table = answer[1].to_arrow().replace_schema_metadata()
     table = table.cast(pa.schema([column.with_nullable(True) for column in table.schema]))
     for column, text in (("cluster_id", answer[0]), ("cluster", name)):

@@ -400,14 +400,7 @@ def added_up(frame: Frame, by: Sequence[str], measures: Mapping[str, Measure], *
         for function, column in measures.values()
     ]
     groups = frame.group_by([*by], use_threads=not in_order).aggregate(asked)
-    return groups.rename_columns(_names_of_groups(groups, by, measures))
-
-
-def _names_of_groups(groups: pa.Table, by: Sequence[str], measures: Mapping[str, Measure]) -> list[str]:
-    """Keys stand before or behind what is added up, by Arrow's version; what is added up in its order."""
-    names = iter(measures)
-    place = 0 if groups.column_names[: len(by)] == [*by] else len(measures)
-    return [groups.column_names[n] if place <= n < place + len(by) else next(names) for n in range(groups.num_columns)]
+    return groups.rename_columns([*by, *measures])
 
 
 def largest(frame: Frame, by: Sequence[str], measures: Mapping[str, Measure], most: int) -> tuple[pa.Table, int]:

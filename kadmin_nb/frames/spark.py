@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from .. import paths
-from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageError, printable
+from ..errors import ConnectionFailed, Invalid, Unsupported, UsageError, printable
 from ..jars import Release
 from . import schemas
 from .frame import DAY, MOMENT, Frame
@@ -209,8 +209,6 @@ def errors_in_one_line(failed: str = "Spark could not do it") -> Iterator[None]:
     """
     try:
         yield
-    except KadminError:
-        raise
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
             raise
