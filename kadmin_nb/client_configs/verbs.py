@@ -78,13 +78,10 @@ _METADATA_LOG = "__cluster_metadata"
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The clients whose registration has not expired, and how many records were left out."""
+    """The clients whose registration has not expired, and sentences on what was left out."""
 
-    clients: tuple[RegisteredClient, ...]
-    expired: int
-    passed_over: int
-    missing: tuple[str, ...]
-    """The topics that are not there."""
+    clients: list[RegisteredClient]
+    notes: list[str]
 
 
 class WireClientRegistry:
@@ -106,20 +103,20 @@ class WireClientRegistry:
         until = time.monotonic() + (timeout or self._wire.timeout)
         registrations, statuses = Log(RegistrationKey, Registration), Log(StatusKey, Status)
         logs: dict[str, Log[Any, Any]] = {REGISTRATIONS_TOPIC: registrations, STATUS_TOPIC: statuses}
-        missing = tuple(name for name, log in logs.items() if not self._read(name, log, until))
+        missing = [name for name, log in logs.items() if not self._read(name, log, until)]
+        notes = [f"There is no topic {name}: client-configs init creates it." for name in missing]
         now = self.brokers_clock(until) or max(registrations.last, statuses.last)
         clients = []
         for name, (registration, _, seen) in registrations.newest.items():
             key = StatusKey(name.user, name.client_id, name.instance)
             status, _, said = statuses.newest.get(key, (None, 0, None))
             clients.append(RegisteredClient(name, registration, seen, status, said))
-        alive = tuple(client for client in clients if client.is_alive(now))
-        return Registry(
-            tuple(sorted(alive, key=lambda client: astuple(client.name))),
-            len(clients) - len(alive),
-            registrations.passed_over + statuses.passed_over,
-            missing,
-        )
+        alive = [client for client in clients if client.is_alive(now)]
+        if expired := len(clients) - len(alive):
+            notes.append(f"{expired:,} more registrations have expired: they were not renewed in time.")
+        if passed_over := registrations.passed_over + statuses.passed_over:
+            notes.append(f"{passed_over:,} records cannot be read, and were skipped.")
+        return Registry(sorted(alive, key=lambda client: astuple(client.name)), notes)
 
     def forget(self, names: Iterable[RegistrationKey]) -> None:
         """Remove these registrations; live clients register again within their interval.
@@ -295,8 +292,7 @@ class ClientConfigs:
         return SetupAnswer(self._kafka)
 
     def _registry_answer(self, frame: type[Frame], rows: Iterable[_Row], registry: Registry) -> Answer:
-        notes = "\n".join(_notes_on(registry))
-        return Answer(stamped(schemas.table(frame, rows), self._kafka.id, {NOTES: notes}))
+        return Answer(stamped(schemas.table(frame, rows), self._kafka.id, {NOTES: "\n".join(registry.notes)}))
 
 
 def _chosen_names(kind: str, value: Any) -> Selector:
@@ -335,15 +331,6 @@ def supported_keys(
 def _selected_clients(clients: Iterable[RegisteredClient], user: object, client_id: object) -> list[RegisteredClient]:
     is_user, is_client = matcher(selector("user", user)), matcher(selector("client-id", client_id))
     return [client for client in clients if is_user(client.name.user) and is_client(client.name.client_id)]
-
-
-def _notes_on(registry: Registry) -> Iterator[str]:
-    for topic in registry.missing:
-        yield f"There is no topic {topic}: client-configs init creates it."
-    if registry.expired:
-        yield f"{registry.expired:,} more registrations have expired: they were not renewed in time."
-    if registry.passed_over:
-        yield f"{registry.passed_over:,} records cannot be read, and were skipped."
 
 
 def _follower_rows(client: RegisteredClient, keys: Iterable[str]) -> Iterator[_Row]:
