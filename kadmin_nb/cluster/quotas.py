@@ -323,8 +323,8 @@ class Quotas:
         used = self.utilisation(usage, keys=keys, history=history, assume_default=assume_default, engine=engine)
         brokers = [broker.id for broker in self._kafka.brokers()]
         quotas = self.describe(keys=keys).to_arrow()
-        answer = near(used, percent, brokers=brokers, quotas=quotas, are_of_now=history is None and not seen_now)
-        return answer.noted(notes)
+        are_of_now = history is None and not seen_now
+        return near(used, percent, brokers=brokers, quotas=quotas, are_of_now=are_of_now, notes=notes)
 
     def tree(self) -> Answer:
         """TREE: the hierarchy, and which quotas are shadowed; shown as a tree."""

@@ -79,7 +79,7 @@ def spark_session(delta: bool = False) -> SparkSession:
     NotFound
         Delta's jars cannot be downloaded.
     """
-    session = _sessions()
+    session = session_class()
     if active := session.getActiveSession():
         return active
     if paths.is_databricks() or _is_client_alone():
@@ -121,7 +121,7 @@ def active_session() -> SparkSession | None:
     """The running session, or None; nothing is started or loaded for it."""
     if "pyspark" not in sys.modules:
         return None
-    return _sessions().getActiveSession()
+    return session_class().getActiveSession()
 
 
 def is_spark(frame: object) -> bool:
@@ -226,7 +226,14 @@ def said_by(error: BaseException) -> str:
     return _SAID.sub("", re.sub(r"^\S+Exception: (?=\[)", "", error_lines[0]))[:_LONGEST].strip()
 
 
-def _sessions() -> type[SparkSession]:
+def session_class() -> type[SparkSession]:
+    """PySpark's class of sessions.
+
+    Raises
+    ------
+    Unsupported
+        pyspark is not installed.
+    """
     try:
         from pyspark.sql import SparkSession
     except ImportError:

@@ -7,10 +7,7 @@ lazy stays lazy: what is made of a Spark DataFrame is one.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-
-from ..errors import Unsupported
 
 if TYPE_CHECKING:
     from .backtesting import backtest as backtest
@@ -56,6 +53,8 @@ def __getattr__(name: str) -> Any:
     """Each verb is imported on first use."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if _PLACES[name] == "tables" and find_spec("pyspark") is None:
-        raise Unsupported("pyspark is not installed", hint="pip install 'kadmin_nb[spark]'")
+    if _PLACES[name] == "tables":
+        from ..frames.spark import session_class
+
+        session_class()  # refuses where PySpark is missing
     return getattr(import_module(f".{_PLACES[name]}", __name__), name)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ..errors import printable
 from ..fleets.workers import of_whole_groups
-from ..frames import schemas
+from ..frames import meanings, schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.relational import (
@@ -34,7 +34,6 @@ from ..frames.relational import (
 from ..frames.spark import is_spark
 from ..model.figures import seconds
 from ..model.findings import Coverage
-from ..model.grammar import quote
 from ..model.quota_keys import readable
 from ..resolution import demand
 from ..resolution.input_columns import QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led, stamp
@@ -221,8 +220,7 @@ def buckets(rows: pa.Table, side: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _throttled(row: dict[str, Any]) -> str:
-    names = [("user", row["bucket_user"]), ("client-id", row["bucket_client_id"])]
-    whose = " ".join(f"{kind} {quote(name)}" for kind, name in names if name) or "nobody named"
+    whose = meanings.client(row["bucket_user"] or None, row["bucket_client_id"] or None) or "nobody named"
     limit = readable(row["key"], row["limit"])
     return printable(f"{whose} on broker {row['broker']}, {seconds(row['throttled_s'])} at {row['key']} {limit}")
 

@@ -11,6 +11,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -206,9 +207,9 @@ def prometheus(
         raise UsageError("end is before start, or step is not more than 0")
     client = _Client(url, token, time.monotonic() + timeout, most_bytes)
     series = [series_part for part in _parts(first, last, step) for series_part in client.range(query, *part, step)]
-    named = _BrokerLabel(broker, brokers or {})
+    broker_of = partial(_broker_of, label=broker, ids=brokers or {}, hosts={})
     try:
-        rows = [row for series_part in series for row in _sample_rows(series_part, named)]
+        rows = [row for series_part in series for row in _sample_rows(series_part, broker_of)]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise client.strange() from None
     if not rows:
@@ -314,7 +315,7 @@ def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) 
     return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
-def _sample_rows(series: dict[str, Any], broker: _BrokerLabel) -> Iterator[dict[str, object]]:
+def _sample_rows(series: dict[str, Any], broker_of: Callable[[Mapping[str, str]], int]) -> Iterator[dict[str, object]]:
     """One row per sample of a series; none where it is another metric."""
     labels = series["metric"]
     match = _NAME.search(labels.get("__name__", ""))
@@ -322,7 +323,7 @@ def _sample_rows(series: dict[str, Any], broker: _BrokerLabel) -> Iterator[dict[
     if match is None or tagged is None or tagged["type"].title() not in _QUOTA_TYPES:
         return
     same = {
-        "broker": broker.of(labels),
+        "broker": broker_of(labels),
         "type": tagged["type"].title(),
         "user": labels.get("user", tagged["user"]),  # a common rule of jmx_exporter's leaves it in the type
         "client_id": _first_label(labels, _CLIENT),
@@ -336,40 +337,34 @@ def _first_label(labels: Mapping[str, str], names: Sequence[str]) -> str | None:
     return next((labels[name] for name in names if name in labels), None)
 
 
-class _BrokerLabel:
-    """The label that names the broker: by its ids, by a number at its end, or by the number of its host."""
+def _broker_of(labels: Mapping[str, str], label: str, ids: Mapping[str, int], hosts: dict[int, str]) -> int:
+    """The broker of a series: by its id, by a number at the end of the label, or by the number of its host.
 
-    def __init__(self, label: str, ids: Mapping[str, int]) -> None:
-        self._label, self._ids = label, ids
-        self._hosts: dict[int, str] = {}
+    Raises
+    ------
+    UsageError
+        It is unknown, or two of the `hosts`, as of two clusters, have the same number.
+    """
+    address = labels.get(label)
+    if address is not None and address in ids:
+        return ids[address]
+    found = _NUMBERED.fullmatch(address or "")
+    if found is None:
+        problem = f"the label {label} of {labels.get('__name__')} names no broker: {address!r}"
+        raise UsageError(problem, hint=_label_hint(labels, label))
+    number, host = int(found["number"]), found["host"]
+    if (other := hosts.setdefault(number, host)) != host:
+        problem = f"the label {label} has two hosts of the number {number}: {other} and {host}"
+        raise UsageError(problem, hint=_label_hint(labels, label))
+    return number
 
-    def of(self, labels: Mapping[str, str]) -> int:
-        """The broker of a series.
 
-        Raises
-        ------
-        UsageError
-            It is unknown, or the hosts of two clusters have the same number.
-        """
-        address = labels.get(self._label)
-        if address is not None and address in self._ids:
-            return self._ids[address]
-        found = _NUMBERED.fullmatch(address or "")
-        if found is None:
-            problem = f"the label {self._label} of {labels.get('__name__')} names no broker: {address!r}"
-            raise UsageError(problem, hint=self._hint(labels))
-        number, host = int(found["number"]), found["host"]
-        if (other := self._hosts.setdefault(number, host)) != host:
-            problem = f"the label {self._label} has two hosts of the number {number}: {other} and {host}"
-            raise UsageError(problem, hint=self._hint(labels))
-        return number
-
-    def _hint(self, labels: Mapping[str, str]) -> Hint:
-        others = ", ".join(sorted(labels.keys() - {"__name__", self._label}))
-        if self._label not in labels:
-            return Hint(sentence("Name another label, for example {}.", _INSTANCE), f"It has {others}.")
-        mapping = Option("brokers", {labels[self._label]: 1}, "--broker")
-        return Hint(sentence("Say whose it is, for example {}.", mapping), f"Or name another label: it has {others}.")
+def _label_hint(labels: Mapping[str, str], label: str) -> Hint:
+    others = ", ".join(sorted(labels.keys() - {"__name__", label}))
+    if label not in labels:
+        return Hint(sentence("Name another label, for example {}.", _INSTANCE), f"It has {others}.")
+    mapping = Option("brokers", {labels[label]: 1}, "--broker")
+    return Hint(sentence("Say whose it is, for example {}.", mapping), f"Or name another label: it has {others}.")
 
 
 _INSTANCE = Option("broker", "instance")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from glob import glob, has_magic
@@ -61,17 +60,12 @@ def _places(path: str) -> Sequence[Path]:
     return places
 
 
-def _below(place: Path) -> Iterator[Path]:
+def _below(place: Path) -> list[Path]:
+    """The file, or those below the folder."""
     if not place.is_dir():
-        yield place
-        return
-    for folder, folders, files in os.walk(place):
-        folders[:] = sorted(filter(_is_seen, folders))
-        yield from (Path(folder, name) for name in sorted(filter(_is_seen, files)))
-
-
-def _is_seen(name: str) -> bool:
-    return not name.startswith((".", "_"))
+        return [place]
+    below = (file for file in sorted(place.rglob("*")) if not file.is_dir())
+    return [file for file in below if not any(part.startswith((".", "_")) for part in file.relative_to(place).parts)]
 
 
 def line_batches(files: Sequence[Path]) -> Iterator[tuple[pa.Array, pa.Array]]:

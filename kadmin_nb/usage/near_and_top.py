@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -117,12 +116,6 @@ class NearAnswer(Answer):
         counts = f"{len(self):,} of {self.limits:,} {limits} are {near}, {exceeded}{rest}"
         return f"{counts}. Highest: {_bucket_sentence(worst)}."
 
-    def noted(self, notes: Sequence[str]) -> NearAnswer:
-        """The same with these sentences on what could not be read, too."""
-        answer = copy(self)
-        answer._table = noted(self._table, notes)
-        return answer
-
     def _exit_state(self, detailed: bool = False) -> ExitState:
         """Where no limit is near as far as is known, and that is not all: as of rows that could not be read."""
         coverage = self.coverage
@@ -170,6 +163,7 @@ def near(
     brokers: Iterable[int] | None = None,
     quotas: pa.Table | None = None,
     are_of_now: bool = False,
+    notes: Sequence[str] = (),
 ) -> NearAnswer:
     """NEAR from UTILISATION: buckets that used this share of a limit in a window, or were throttled.
 
@@ -185,6 +179,8 @@ def near(
         QUOTAS of the cluster: of those whose clients the usage lacks nothing is known, either.
     are_of_now
         The usage was judged by the limits of now, whatever they were in its time: the answer says that, too.
+    notes
+        Sentences on what could not be read, to be shown with the answer.
     """
     rows = taken(utilisation, (CLUSTER, *schemas.UTILISATION.names), "the rows of utilisation")
     if cluster_of(rows):
@@ -199,7 +195,8 @@ def near(
     nearest = limited.filter(is_near).sort_by(order).select(schemas.NEAR.names).cast(schemas.NEAR.schema)
     unknown = pc.sum(pc.greater(limited["windows_unknown"], 0)).as_py() or 0
     coverage = _coverage_of(rows, judged, brokers)
-    nearest, unjudged = schemas.marked(nearest, kadmin_metadata(utilisation)), len(judged) - len(limited)
+    nearest = noted(schemas.marked(nearest, kadmin_metadata(utilisation)), notes)
+    unjudged = len(judged) - len(limited)
     unused = () if quotas is None else _unused(quotas, limited)
     return NearAnswer(nearest, len(limited), percent, unknown, coverage, unjudged, are_of_now, unused)
 
@@ -238,8 +235,7 @@ def _coverage_of(rows: Frame, judged: pa.Table, brokers: Iterable[int] | None) -
 
 def _bucket_sentence(row: Mapping[str, Any]) -> str:
     """One row in words: whose bucket, the key, and how much of how much."""
-    parts = (("user", row["bucket_user"]), ("client-id", row["bucket_client_id"]))
-    whose = " ".join(f"{kind}={name}" for kind, name in parts if name)
+    whose = meanings.client(row["bucket_user"] or None, row["bucket_client_id"] or None)
     used = meanings.of_limit(row["key"], row["peak"], row["windows_unknown"], row["limit"])
     share = "" if row["utilisation"] is None else f" ({figures.percent(row['utilisation'])})"
     return printable(f"{whose} {row['key']} {used}{share} on broker {row['broker']}")

@@ -39,7 +39,7 @@ def _no_state(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("active", [None, THEIRS], ids=["a wheel task", "a notebook"])
 def test_the_session_is_the_platforms_own(monkeypatch: pytest.MonkeyPatch, active: object) -> None:
     """It started a Spark of two threads beside the cluster's."""
-    monkeypatch.setattr(sparks, "_sessions", lambda: sessions(active))
+    monkeypatch.setattr(sparks, "session_class", lambda: sessions(active))
     assert kn.spark_session() is THEIRS
     assert kn.spark_session(delta=True) is THEIRS
 

@@ -62,7 +62,7 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]:
     """What Spark is told by `spark_session`; nothing is started."""
     builder = Builder()
     sessions = SimpleNamespace(builder=builder, getActiveSession=lambda: None)
-    monkeypatch.setattr(sparks, "_sessions", lambda: sessions)
+    monkeypatch.setattr(sparks, "session_class", lambda: sessions)
     monkeypatch.setattr(sparks, "_has_context", lambda: False)
     monkeypatch.setattr("kadmin_nb.java.spark_java_home", lambda: tmp_path)
     monkeypatch.setattr(sparks, "DELTA", Jars())

@@ -31,7 +31,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
         "reason: reports first",
         "producer_byte_rate: lowered 2, raised 1, unchanged 1",
         "backtest, these limits on this usage",
-        "1 of 3 buckets would have been throttled at least, on 1 broker; the longest: user ANONYMOUS on broker 1",
+        "1 of 3 buckets would have been throttled at least, on 1 broker; the longest: user=ANONYMOUS on broker 1",
         "stalls when applied",
         ": 2 verified",
     ],
