@@ -163,7 +163,6 @@ class WHY(EFFECTIVE):
     it."""
 
     shown = "rung! who! key! value! total shared clients peak! utilisation! throttle_ms! share_throttled"
-    nouns = "", ""
     columns = (
         "entity brokers:whole total clients windows_unknown? peak busiest utilisation throttle_ms share_throttled"
         " throttled_s"
@@ -198,7 +197,6 @@ class BRAKES(Frame, key="number"):
     """What slows a client, a topic or a broker; the brakes that bite are first."""
 
     shown = "number brake! culprit! key state! throttle_ms share_throttled since message! coverage fix!"
-    nouns = "brake", "brakes"
     columns = "number:whole brake culprit key? state throttle_ms share_throttled since message coverage"
     brake = Field(TEXT, look=BADGE)
     culprit = Field(TEXT, "who or what causes it, as it would be typed", look=NAME, null=True)
@@ -745,7 +743,6 @@ class CHECKS(Frame):
     skipped (what it needs failed) or absent (an extra or a feature that is not set up)."""
 
     shown = "check_state! check! seen! fix!"
-    nouns = "check", "checks"
     columns = "check:word subject state:word"
     subject = Field(TEXT, "of which there may be several", null=True)
     note = Field(TEXT, "what was seen", look=PROSE)

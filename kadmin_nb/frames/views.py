@@ -242,8 +242,6 @@ TITLED: Mapping[type, View] = {
     schemas.QUOTAS: View(finding=_quotas_finding),
     schemas.EFFECTIVE: View(finding=_limits_finding),
     schemas.EFFECTIVE_IP: View(finding=_limits_finding),
-    schemas.WHY: View(),  # no title of EFFECTIVE, whose columns it has
-    schemas.LADDER: View(),
     schemas.CONFIGS: View(finding=_configs_finding, split=_own_and_defaults),
     schemas.USERS: View(
         finding=_users_finding,
