@@ -225,9 +225,11 @@ class Outcomes(Answer):
     def _title(self) -> str:
         on_each = f" on {counted_nouns(self._agreeing, 'broker', 'brokers')}" if self._agreeing else ""
         listed, same = self._listed, len(self._table) - len(self._listed)
-        states = "nothing to change" if same and not len(listed) else f"{self._states_of(listed)}{on_each}"
-        unchanged = f", {same:,} unchanged" if same else ""
-        lines = [f"plan {short_id(self.plan_id)}: {states}{unchanged}", self._mark("lock")]
+        rows = self._rows or ()
+        is_nothing = bool(rows) and all(o.state == UNCHANGED and not o.change.is_same_store for o in rows)
+        states = f"{self._states_of(listed)}{on_each}" if len(listed) or not same else ""
+        counts = filter(None, ["nothing to change" * is_nothing, states, f"{same:,} unchanged" * bool(same)])
+        lines = [f"plan {short_id(self.plan_id)}: {', '.join(counts)}", self._mark("lock")]
         return "\n".join(map(printable, filter(None, lines)))
 
     def left_lines(self, syntax: Syntax) -> list[str]:
