@@ -105,15 +105,30 @@ _LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
 class Hinted(BaseException):
-    """An error with a hint, in the syntax of the place where it is read: Python, unless `syntax` was set to another."""
+    """An error with a hint, in the syntax of the place where it is read: Python, unless `syntax` was set to another.
 
-    _hint: str | Hint | None = None
+    `outcomes` are those of the rows, as far as there is something to show before the error.
+    """
+
     syntax: hints.Syntax = staticmethod(hints.python)
     exit_state = ExitState.FAILED
-    outcomes: Any = None
-    """The outcome of the rows, as far as there is something to show before the error."""
     rows: Any = None
     """The rows that it is about, to show below it."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        outcomes: Any = None,
+        code: str | None = None,
+        hint: str | Hint | None = None,
+        targets: Iterable[Target] = (),
+    ) -> None:
+        super().__init__(_message(message))
+        self.outcomes = outcomes
+        self.code = code
+        self.hint = hint
+        self.targets = tuple(targets)
 
     @property
     def hint(self) -> str | None:
@@ -151,19 +166,7 @@ class KadminError(Hinted, Exception):
     the path of the executed runbook that failed with this error, or None.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str | None = None,
-        hint: str | Hint | None = None,
-        targets: Iterable[Target] = (),
-    ) -> None:
-        super().__init__(_message(message))
-        self.code = code
-        self.hint = hint
-        self.targets = tuple(targets)
-        self.document: object = None
+    document: object = None
 
     def within(self, place: object) -> Self:
         """The same error with a place before the message, `line 3: …`; everything else stays."""
@@ -283,26 +286,9 @@ class Interrupted(Hinted, KeyboardInterrupt):
 
     exit_state = ExitState.INTERRUPTED
 
-    def __init__(self, message: str, *, outcomes: Any = None, hint: str | Hint | None = None) -> None:
-        super().__init__(_message(message))
-        self.outcomes = outcomes
-        self.hint = hint
-
 
 class PartlyFailed(KadminError):
     """Some rows failed or could not be verified; `outcomes` is the whole result."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        outcomes: Any = None,
-        code: str | None = None,
-        hint: str | Hint | None = None,
-        targets: Iterable[Target] = (),
-    ) -> None:
-        super().__init__(message, code=code, hint=hint, targets=targets)
-        self.outcomes = outcomes
 
     @property
     def exit_state(self) -> ExitState:  # type: ignore[override]  # here it depends on the rows

@@ -288,9 +288,8 @@ class Findings(Answer):
         if len(wrong):
             count = f"{len(wrong)} of {len(self)} rows failed, {len(failed) - len(wrong)} more not known"
             raise PartlyFailed(f"{count}; the first: {first}", outcomes=self, hint=first.hint)
-        error = NotKnowable(f"{len(failed)} of {len(self)} are not known; the first: {first}", hint=first.hint)
-        error.outcomes = self
-        raise error
+        count = f"{len(failed)} of {len(self)} are not known"
+        raise NotKnowable(f"{count}; the first: {first}", outcomes=self, hint=first.hint)
 
     def edits(self) -> list[Edit]:
         """The edits that fix them, for `stage.add`; a finding without one is passed over."""
