@@ -8,7 +8,6 @@ import os
 import secrets
 import signal
 import subprocess
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -252,7 +251,7 @@ def _spec(nodes: int, secure: bool, users: Iterable[str], **further: Any) -> Clu
     if not 1 <= nodes <= 5:
         raise UsageError(f"a local Kafka has 1 to 5 nodes, not {nodes}")
     beside = bool(users) and not secure
-    passwords = {user: secrets.token_urlsafe(24) for user in (ADMIN, *users)} if secure or beside else None
+    passwords = {user: secrets.token_urlsafe(24) for user in (ADMIN, *users)} if secure or beside else {}
     spec = ClusterSpec(nodes=nodes, passwords=passwords, beside=beside, **further)
     if spec.proxied and len(spec.proxied) != nodes:
         raise UsageError(f"a local Kafka of {nodes} needs as many proxies, not {len(spec.proxied)}")
@@ -264,8 +263,6 @@ def _start(
 ) -> LocalKafka:
     if not hasattr(signal, "SIGKILL"):
         raise Unsupported("a local Kafka needs Linux, macOS or WSL", hint="All else works with a cluster elsewhere.")
-    if name is not None:
-        local_runs.run_folder(name)  # a bad name is said before a download
     tell = progress or (lambda text: None)
     java, jars = find_java(), find_jars(version, progress=progress)
     flags = archive_flags(f"kafka-{jars.version}", jars.classpath, java, lambda flags: _train(flags, java, jars), tell)
@@ -333,16 +330,13 @@ def format_nodes(nodes: Sequence[Node], timeout: float, *, by_recipe: bool) -> N
 
 
 def random_id() -> str:
-    """An id as Kafka writes them, without a leading `-`, which its tools take for an option."""
-    while (drawn := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
-        pass
-    return drawn
+    """An id as Kafka writes them, without `-`, which its tools take for an option in front."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=").replace("-", "_")
 
 
 def _write_files(kafka: LocalKafka, spec: ClusterSpec) -> None:
-    passwords = spec.passwords or {}
     _write_private(kafka.client_properties, {"bootstrap.servers": kafka.bootstrap})
-    for user, password in passwords.items():
+    for user, password in spec.passwords.items():
         if spec.secure or user != ADMIN:
             kafka.remember_login(user, password, "PLAIN")
     for node in kafka.nodes:

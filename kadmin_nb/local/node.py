@@ -44,7 +44,7 @@ class ClusterSpec:
     """
 
     nodes: int = 1
-    passwords: Mapping[str, str] | None = None
+    passwords: Mapping[str, str] = field(default_factory=dict)
     beside: bool = False
     further: Mapping[str, str] = field(default_factory=dict)
     proxied: tuple[int, ...] = ()
@@ -116,7 +116,7 @@ def _logins(recipe: ClusterSpec) -> dict[str, str]:
 
     Not SCRAM between nodes: three nodes that need the quorum to know a password never get a quorum.
     """
-    plain = _plain_jaas(recipe.passwords or {})
+    plain = _plain_jaas(recipe.passwords)
     jaas = {f"listener.name.{name.lower()}.plain.sasl.jaas.config": plain for name in recipe.listeners}
     scram = {
         f"listener.name.{name.lower()}.scram-sha-{bits}.sasl.jaas.config": f"{SCRAM} required;"
@@ -139,7 +139,7 @@ def _logins(recipe: ClusterSpec) -> dict[str, str]:
 def _logins_beside(recipe: ClusterSpec) -> dict[str, str]:
     """PLAIN at its listener, and no authorizer."""
     jaas = f"listener.name.{LOGINS.lower()}.plain.sasl.jaas.config"
-    return {"sasl.enabled.mechanisms": "PLAIN", jaas: _plain_jaas(recipe.passwords or {})}
+    return {"sasl.enabled.mechanisms": "PLAIN", jaas: _plain_jaas(recipe.passwords)}
 
 
 def _plain_jaas(passwords: Mapping[str, str]) -> str:
@@ -363,8 +363,10 @@ class Node:
         return {**ours, "CLASSPATH": self.run.classpath}
 
     def _not_up(self, problem: str) -> ConnectionFailed:
-        lines = [*_last_lines(self.log_path), *_last_lines(self.folder / "console.log")]
-        telling = [line for line in lines if line[:1].strip()][-4:]  # neither stack frames nor dumps of settings
+        text = _text_since(self.log_path, 0) + _text_since(self.folder / "console.log", 0)
+        telling = [line for line in text.splitlines() if line[:1].strip()][
+            -4:
+        ]  # neither stack frames nor dumps of settings
         log_text = " | ".join(telling) or "(empty)"
         return ConnectionFailed(
             f"node {self.id} of the local Kafka {self.run.name!r} {problem}; its log ends: {log_text}",
@@ -387,11 +389,6 @@ def wait_for(spawned: Mapping[Node, int], timeout: float) -> None:
         if time.monotonic() > end:
             raise waiting[0]._not_up(f"accepted no clients within {timeout:.0f} s")
         time.sleep(0.05)
-
-
-def _last_lines(file: Path) -> list[str]:
-    """The last megabyte's lines; a log may be ten."""
-    return _text_since(file, max(0, file.stat().st_size - 1_000_000) if file.exists() else 0).splitlines()
 
 
 def _text_since(file: Path, since: int) -> str:
