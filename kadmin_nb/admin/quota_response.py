@@ -51,16 +51,8 @@ class ResponseEntries:
     doubles: np.ndarray
 
 
-class QuotaResponse(NamedTuple):
-    """The whole answer: an error code and text, and QUOTAS, sorted by entity and key."""
-
-    error_code: int
-    error_message: str | None
-    table: pa.Table
-
-
-def decode(frame: bytes) -> QuotaResponse:
-    """Read one answer of version 1, header taken off.
+def decode(frame: bytes) -> tuple[int, str | None, pa.Table]:
+    """An answer of version 1, header taken off: an error code and text, and QUOTAS, sorted by entity and key.
 
     Raises
     ------
@@ -75,10 +67,10 @@ def decode(frame: bytes) -> QuotaResponse:
             raise ValueError("more entries than bytes")
         usual = _all_at_once(frame, at, count - 1)
         if usual is None:
-            return QuotaResponse(code, message, _by_the_library(frame))
+            return code, message, _by_the_library(frame)
         if skip_tags(frame, usual[1]) != len(frame):
             raise ValueError("bytes are missing, or left over")
-        return QuotaResponse(code, message, _table(usual[0], frame))
+        return code, message, _table(usual[0], frame)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error, pa.ArrowInvalid):
         raise Unsupported("DescribeClientQuotas: the answer cannot be read", code="CORRUPT_MESSAGE") from None
 

@@ -144,9 +144,9 @@ class WireQuotas:
         """
         doing = "describing quotas"
         frame = self._wire.ask(lambda: _quotas_request(components, strict), node=node, doing=doing, timeout=timeout)
-        answer = quota_response.decode(frame)
-        error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.to_describe())
-        return answer.table
+        code, message, quotas = quota_response.decode(frame)
+        error_codes.raise_for_error(code, message, doing, rights.to_describe())
+        return quotas
 
     def describe_each(self, filters: Iterable[tuple[Sequence[Component], bool]]) -> list[pa.Table]:
         """QUOTAS for each filter, its components and whether it is strict; any brokers answer, side by side.

@@ -53,7 +53,7 @@ def answer(
 
 
 def rows(frame: bytes) -> list[Row]:
-    return [(r["entity"], r["key"], r["value"]) for r in decode(frame).table.to_pylist()]
+    return [(r["entity"], r["key"], r["value"]) for r in decode(frame)[2].to_pylist()]
 
 
 def rows_by_the_library(frame: bytes) -> list[Row]:
@@ -152,7 +152,7 @@ def test_what_this_version_does_not_know_is_shown():
         entity([("zone", None)], [("producer_byte_rate", 1.0)]),
         entity([("user", "alice")], [("new_rate", 3.0)]),
     )
-    described = decode(frame).table.to_pylist()
+    described = decode(frame)[2].to_pylist()
     assert [(r["entity"], r["level"], r["user"], r["key"], r["value"]) for r in described] == [
         ("user=<default> group='g 1'", "OTHER", None, "new_rate", 2.5),
         ("user=alice", "USER", "alice", "new_rate", 3.0),
@@ -169,16 +169,16 @@ def test_tagged_fields_of_a_later_version_are_passed_over():
 
 def test_an_error_without_words_and_entries_is_the_error():
     """`error_code 31, error_message null, entries null` came out as no quotas."""
-    read = decode(answer(code=31, null=True))
-    assert (read.error_code, read.error_message) == (31, None)
+    code, message, _ = decode(answer(code=31, null=True))
+    assert (code, message) == (31, None)
     with pytest.raises(NotAuthorized, match="Cluster authorization failed"):
-        error_codes.raise_for_error(read.error_code, read.error_message, "describing quotas")
+        error_codes.raise_for_error(code, message, "describing quotas")
 
 
 def test_no_entries_are_the_same_columns():
     """An empty cluster gave another frame."""
     for frame in (answer(), answer(null=True)):
-        read = decode(frame).table
+        read = decode(frame)[2]
         assert (read.num_rows, read.schema) == (0, schemas.QUOTAS.schema)
 
 
