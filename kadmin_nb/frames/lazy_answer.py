@@ -92,7 +92,7 @@ class SparkAnswer(Answer):
 
 
 def answered(frame: pa.Table | pyspark.sql.DataFrame, marks: Mapping[str, str]) -> Answer:
-    """A frame as an answer with these marks; what is in Spark stays there until somebody looks at it."""
+    """The answer for a frame, with these marks; a Spark DataFrame is read when it is shown."""
     return SparkAnswer(frame, marks) if spark.is_spark(frame) else Answer(marked(frame, marks))
 
 

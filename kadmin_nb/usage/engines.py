@@ -53,8 +53,9 @@ def log_requests(paths: Sequence[str], on_spark: bool, **how: Any) -> Requests:
 
 
 def placed_usage(usage: object, engine: str | None = None) -> relational.Frame:
-    """USAGE where the engine that is asked for wants it; else what is in Spark stays there, and more rows than this
-    process takes go there.
+    """USAGE in the engine that is asked for.
+
+    By default usage in Spark is not moved, and more rows than this process takes are sent to Spark.
 
     Raises
     ------

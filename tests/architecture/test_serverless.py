@@ -57,7 +57,6 @@ TEXTS = {
 KNOWN = {
     ("kadmin_nb/frames/spark.py", "master"): "a session of our own, where there is none and this is no Databricks",
     ("kadmin_nb/frames/spark.py", "spark.sql.extensions"): "asked of a Spark of spark-submit",
-    ("kadmin_nb/frames/spark.py", "spark.master"): "asked for, and an answer that it is not told is taken for one",
 }
 """What is there all the same, and never reached on Databricks, or caught."""
 
