@@ -140,8 +140,7 @@ def _added_up(windows: Windows) -> Windows:
     firsts = np.flatnonzero(reduce(np.logical_or, (np.diff(column, prepend=-1) != 0 for column in columns)))
     if len(firsts) == len(windows.bucket):
         return windows
-    first_ones = windows.of(firsts)
-    return first_ones._replace(value=np.add.reduceat(windows.value, firsts) if len(firsts) else first_ones.value)
+    return windows.of(firsts)._replace(value=np.add.reduceat(windows.value, firsts))
 
 
 def _without_overlaps(windows: Windows, client: Longs) -> Windows:
@@ -195,10 +194,7 @@ class _Series:
         """
         room = np.cumsum(self.wanted - limit, axis=0)  # as if no time were left out: the queue is longer then
         waits = room - np.minimum.accumulate(np.minimum(room, 0.0), axis=0) > _NOISE * limit
-        so_far = np.concatenate(
-            [np.zeros((PERIOD + 1, len(limit)), np.int32), np.cumsum(waits, axis=0, dtype=np.int32)]
-        )
-        so_far = np.concatenate([so_far, np.repeat(so_far[-1:], PERIOD, axis=0)])
+        so_far = np.cumsum(np.pad(waits, ((PERIOD + 1, PERIOD), (0, 0))), axis=0, dtype=np.int32)
         matters = so_far[2 * PERIOD + 1 :] > so_far[: -2 * PERIOD - 1]
         row, column = np.nonzero(matters)
         place = (np.cumsum(matters, axis=0, dtype=np.int32) - 1)[row, column]
@@ -320,17 +316,16 @@ def _summed(shape: tuple[int, int], row: Longs, column: Longs, value: Any) -> Do
 
 def _frame(buckets: pa.Table, names: Sequence[str], clients: Longs, replayed: Replay) -> pa.Table:
     first = np.nan_to_num(replayed.first * _SECOND).round().astype(np.int64)
-    columns: dict[str, Any] = {name: buckets[name] for name in (*names, "level", "limit")}
     return pa.table(
         {
-            **columns,
-            "clients": pa.array(clients, pa.int64()),
-            "windows": pa.array(replayed.active.astype(np.int64)),
-            "throttled_windows": pa.array(replayed.throttled.astype(np.int64)),
-            "throttled_share": pa.array(replayed.throttled / np.maximum(replayed.active, 1.0)),
-            "throttled_s": pa.array(replayed.throttled_for),
-            "longest_s": pa.array(replayed.longest),
-            "delay_s": pa.array(replayed.delay),
+            **{name: buckets[name] for name in (*names, "level", "limit")},
+            "clients": clients,
+            "windows": replayed.active.astype(np.int64),
+            "throttled_windows": replayed.throttled.astype(np.int64),
+            "throttled_share": replayed.throttled / np.maximum(replayed.active, 1.0),
+            "throttled_s": replayed.throttled_for,
+            "longest_s": replayed.longest,
+            "delay_s": replayed.delay,
             "first_throttled": pa.array(first, mask=np.isnan(replayed.first)),
         }
     )

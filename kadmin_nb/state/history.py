@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain, repeat
+from itertools import chain, groupby, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -428,12 +428,8 @@ def _whole(snapshot: Snapshot) -> Snapshot:
 
 def _read_in_part(snapshot: Snapshot) -> Iterator[UnreadPart]:
     """The parts of which some resources could not be read: these would look as if they had been deleted."""
-    failed: dict[str, list[Row]] = {}
-    for row in snapshot.failed.to_arrow().to_pylist():
-        failed.setdefault(row["resource_type"], []).append(row)
-    for scope, rows in failed.items():
-        first, more = rows[0], len(rows) - 1
-        whose = Resource(first["resource_type"], first["resource_name"])
-        also = f" and {more:,} more" * (more > 0)
+    for scope, (first, *others) in groupby(snapshot.failed, itemgetter("resource_type")):
+        whose = Resource(scope, first["resource_name"])
+        also = f" and {len(others):,} more" * bool(others)
         hint = rights.hint(first["error"], rights.to_describe(whose))
         yield UnreadPart(scope, first["error"], f"{first['error']} for {whose}{also}", hint)
