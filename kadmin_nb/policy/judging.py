@@ -54,11 +54,10 @@ def _judged(rule: Rule, frames: RuleFrames, before: RuleFrames | None) -> Iterat
         yield verdict(rule, NOT_KNOWN, "; ".join(absent))
         return
     rows = rule.broken_by({name: frames.frame(name) for name in rule.takes})
-    # all that a rule finds in a plan is the plan's
-    earlier = None if before is None or "plan" in rule.takes else {name: before.frame(name) for name in rule.takes}
-    was: dict[str, float] = {}
-    for row in rule.broken_by(earlier) if earlier else ():
-        was[_identity(row)] = max(_excess(row), was.get(_identity(row), -math.inf))
+    earlier = []
+    if before is not None and "plan" not in rule.takes:  # all that a rule finds in a plan is the plan's
+        earlier = rule.broken_by({name: before.frame(name) for name in rule.takes})
+    was = {_identity(row): _excess(row) for row in sorted(earlier, key=_excess)}
     is_fleet = isinstance(frames, GivenFrames)
     # the same row broke the rule; one with an excess is the same while that has not grown
     states = [AS_BEFORE if _excess(row) <= was.get(_identity(row), -math.inf) else BROKEN for row in rows]

@@ -111,13 +111,14 @@ class DeltaFolder(Place):
 
     def change(self, kind: SnapshotKind, cluster_id: str, edits: pa.Table, since: datetime, reading: Reading) -> int:
         table, columns = self._newest(kind.history_table), kind.history_frame.names
+        quoted = cluster_id.replace("'", "''")
         by = " AND ".join(f't."{name}" = s."{name}"' for name in (*kind.identity, FROM))
-        still = f"(t.{TO} IS NULL OR t.{TO} >= {self.time(since)})"
+        at = f"arrow_cast('{since.astimezone(UTC).isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
         values = {f'"{name}"': f's."{name}"' for name in columns}
         with self._committing():
             merge = table.merge(
                 edits.replace_schema_metadata(),
-                f"t.cluster_id = {self.text(cluster_id)} AND {by} AND {still}",
+                f"t.cluster_id = '{quoted}' AND {by} AND (t.{TO} IS NULL OR t.{TO} >= {at})",
                 source_alias="s",
                 target_alias="t",
                 writer_properties=_written(),
@@ -137,13 +138,6 @@ class DeltaFolder(Place):
         table = self._newest(name)
         with self._committing():
             write_deltalake(table, rows, mode="append", writer_properties=_written(), **_hooks())
-
-    def text(self, text: str) -> str:
-        quoted = text.replace("'", "''")
-        return f"'{quoted}'"
-
-    def time(self, time: datetime) -> str:
-        return f"arrow_cast('{time.astimezone(UTC).isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
     # --- the tables ---
 

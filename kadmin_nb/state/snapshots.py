@@ -183,6 +183,7 @@ def snapshot(
     complete: bool = True,
     unread: Iterable[UnreadPart] = (),
     throttling: Mapping[Target, str] | None = None,
+    applied_since: Callable[[datetime], Iterable[AppliedRow]] | None = None,
 ) -> Snapshot:
     """The snapshot of these frames, by the name of their kind: secrets are removed; a row with an error, or a part that
     is `unread`, makes it incomplete. Its `scopes` default to all of these kinds."""
@@ -203,7 +204,7 @@ def snapshot(
         return Answer(stamped(whole, cluster_id, at=taken_at.isoformat(timespec="microseconds")))
 
     answers = {kind.name: answer(kind) for kind in KINDS.values()}
-    return Snapshot(unique_id, cluster_id, taken_at, scopes, complete, answers, unread, throttling)
+    return Snapshot(unique_id, cluster_id, taken_at, scopes, complete, answers, unread, throttling, applied_since)
 
 
 def snapshot_of_texts(texts: Iterable[tuple[Configurable, str, str]], **marks: Any) -> Snapshot:

@@ -7,7 +7,6 @@ ours, or a right that is missing, ends nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -76,15 +75,15 @@ def snapshot_of(
         raise next(iter(failed.values()))
     frames = {kind.name: pa.concat_tables(parts) for kind, parts in tables.items()}
     configs = _sorted(frames.get(CONFIGS.name, schemas.CONFIGS.empty()))
-    taken = snapshot(
+    return snapshot(
         {**frames, CONFIGS.name: configs} if CONFIGS in tables else frames,
         cluster_id=kafka.id,
         taken_at=began,
         scopes=done,
         unread=[UnreadPart.of(scope, error) for scope, error in failed.items()],
         throttling=kafka.throttling(_throttles(configs)),
+        applied_since=applied_since,
     )
-    return replace(taken, applied_since=applied_since)
 
 
 def _parts(kafka: LiveKafka) -> Iterator[tuple[SnapshotKind, str, Callable[[], pa.Table | None]]]:

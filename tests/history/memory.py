@@ -66,11 +66,6 @@ class InMemory(Place):
         self.disturb()
         self.tables[name] = pa.concat_tables([self.tables[name], rows.cast(self.tables[name].schema)])
 
-    def text(self, text: str) -> str:
-        raise AssertionError
-
-    time = text  # type: ignore[assignment]
-
     def _commit(self, table: str, version: int) -> None:
         self.disturb()
         if self.versions[table] != version:
