@@ -53,15 +53,13 @@ from ..model.quota_keys import readable, rounded, text_of
 from ..resolution import input_columns, kernel
 from ..resolution.rules import entity_at
 from ..usage.covered import coverage, remarks
+from .advice.quota_advice import BYTE_RATES
 from .kinds import QUOTAS, by_kind
 from .observed_state import table_after
 from .sending import Wave
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-
-BYTE_RATES = ("consumer_byte_rate", "producer_byte_rate")
-"""The keys whose lowering stalls."""
 
 WINDOW = 11.0
 """Seconds over which a broker averages: `quota.window.num` x `quota.window.size.seconds`."""

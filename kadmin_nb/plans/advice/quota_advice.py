@@ -203,7 +203,8 @@ REQUEST_BYTES = 16_384
 LONGEST = 60.0
 """Seconds that an ordinary request may take under a limit."""
 
-_BYTE_RATES = ("producer_byte_rate", "consumer_byte_rate")
+BYTE_RATES = ("producer_byte_rate", "consumer_byte_rate")
+"""The keys whose lowering stalls."""
 
 
 def unit_dangers(changes: Iterable[Change]) -> Iterator[Finding]:
@@ -222,7 +223,7 @@ def _message(change: Change) -> str | None:
     key, after = change.key, float(change.after or "nan")
     before = None if change.old is None else float(change.old)
     slip = f"Was {after:g}MB/s meant?" if _lacks_unit(key, after) else "Was a unit forgotten?"
-    if key in _BYTE_RATES and after * LONGEST < REQUEST_BYTES:
+    if key in BYTE_RATES and after * LONGEST < REQUEST_BYTES:
         return f"one request of 16 KiB would take {seconds(REQUEST_BYTES / after)} at {readable(key, after)}. {slip}"
     way = f"{readable(key, before)} becomes {readable(key, after)}" if before else ""
     if before and after <= before / THOUSANDFOLD:
@@ -234,7 +235,7 @@ def _message(change: Change) -> str | None:
 
 def _lacks_unit(key: str, after: float) -> bool:
     """True of a rate of bytes that would be an ordinary one in MB/s."""
-    return key in _BYTE_RATES and after < 1000
+    return key in BYTE_RATES and after < 1000
 
 
 def meant(change: Change) -> Edit | None:

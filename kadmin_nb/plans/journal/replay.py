@@ -15,6 +15,9 @@ PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "
 SEEN, UNDONE = "seen", "undone"
 """The kinds of what is written after a run: by `verify`, and by a rollback of the plan before it sends anything."""
 
+_READ = {RUN, INTENT, OUTCOME, SETTLED, END, SEEN, UNDONE}
+"""The kinds that a state goes by: each is read by the method of its name."""
+
 
 @dataclass
 class JournalState:
@@ -57,8 +60,8 @@ class JournalState:
         """Go on with the next record."""
         if "at" in record.says:
             self.written = record.read.at
-        if record.kind in _READERS:
-            _READERS[record.kind](self, record.read)
+        if record.kind in _READ:
+            getattr(self, f"_{record.kind}")(record.read)
 
     def quiet_until(self, now: datetime, period: float) -> float:
         """Seconds until what is in doubt has landed or never will."""
@@ -141,17 +144,6 @@ SentLately = Callable[[Collection[Target]], SentRows]
 def nothing_sent(targets: Collection[Target]) -> SentRows:
     """No other plan has sent anything."""
     return {}
-
-
-_READERS: dict[str, Callable[[JournalState, Says], None]] = {
-    RUN: JournalState._run,
-    INTENT: JournalState._intent,
-    OUTCOME: JournalState._outcome,
-    SETTLED: JournalState._settled,
-    END: JournalState._end,
-    SEEN: JournalState._seen,
-    UNDONE: JournalState._undone,
-}
 
 
 def replayed(records: Iterable[JournalRecord]) -> JournalState:

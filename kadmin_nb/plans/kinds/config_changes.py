@@ -176,9 +176,6 @@ def _plain_key(edit: Edit) -> str | None:
 CONFIGS = ConfigChanges()
 
 
-_EVERYONE = Resource("BROKER", "")
-
-
 def _shielded(changes: Sequence[Change]) -> list[list[Change]]:
     """Shields up; the cluster-wide default; shields down. Without the default nothing needs a shield.
 
@@ -186,8 +183,8 @@ def _shielded(changes: Sequence[Change]) -> list[list[Change]]:
     keys of one resource are checked together by the broker, so they stay together, but for a removal of a key that the
     default changes too.
     """
-    default = [change for change in changes if change.resource == _EVERYONE]
-    shields = [change for change in changes if change.resource != _EVERYONE]
+    default = [change for change in changes if _resource(change.resource).is_default_broker]
+    shields = [change for change in changes if not _resource(change.resource).is_default_broker]
     if not default:
         return [shields] if shields else []
     # removals come down last: those of keys that the default changes too, and of resources of which no key stays
