@@ -43,6 +43,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.given_frames import text_column
 from ..frames.meanings import client
+from ..frames.relational import NUMBER, of_kinds
 from ..frames.schemas import stamped
 from ..model import figures
 from ..model.changes import SET, Change
@@ -175,7 +176,7 @@ def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> p
             "client_id": pc.fill_null(names["client_id"], ""),
             "key": names["key"],
             "end": table["window_end"].cast(_INSTANT, safe=False).cast(pa.int64()),
-            "rate": input_columns.number_column(table, "value", _USAGE, nullable=True),
+            "rate": of_kinds(table, {"value": NUMBER}, _USAGE)["value"],
         }
     )
     read = read.filter(pc.and_(pc.is_in(read["key"], pa.array(keys, pa.string())), pc.is_finite(read["rate"])))

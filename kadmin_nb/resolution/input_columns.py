@@ -32,19 +32,6 @@ def read_columns(frame: Any, names: Sequence[str], what: str) -> pa.Table:
     return table.select([name for name in (CLUSTER, *names) if name in table.column_names])
 
 
-def number_column(table: pa.Table, name: str, what: str, *, nullable: bool = False) -> pa.ChunkedArray:
-    """A column of values as doubles, without nulls unless it is nullable."""
-    column = table.column(name)
-    if not _is_number(column.type):
-        raise UsageError(f"{name} of {what} is {column.type}, not a number")
-    numbers = column.cast(pa.float64(), safe=False)
-    return numbers if nullable else non_null_column(numbers, name, what)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind))
-
-
 def non_null_column(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
     """`column`, which may not have nulls.
 

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import Invalid, Unsupported
-from ..frames.given_frames import text_column
+from ..frames.relational import NUMBER, TEXT, of_kinds
 from ..model.levels import LEVEL_NAMES, LEVELS, Level
-from . import input_columns
-from .input_columns import CLUSTER, QUOTAS_LABEL
+from .input_columns import CLUSTER, QUOTAS_LABEL, non_null_column
 from .lookup import CLIENT_BIT, NUMBER_SHIFT, USER_BIT, Flags, Ints, Longs, NameTable, Probe, Tables
 from .rules import entity_of
 
+_KINDS = {"value": NUMBER, **dict.fromkeys((CLUSTER, "level", "user", "client_id", "key"), TEXT)}
 _MOST_ENTITIES = 2 ** (31 - NUMBER_SHIFT) - 1
 
 
@@ -61,16 +61,14 @@ class StoredRows:
         Invalid
             See `Index.of`.
         """
-        values = np.asarray(input_columns.number_column(table, "value", QUOTAS_LABEL), np.float64)
-        names = {n: text_column(table, n, QUOTAS_LABEL) for n in ("level", "user", "client_id", "key")}
-        level = _levels(names["level"])
-        user, client = NameCodes.of(names["user"]), NameCodes.of(names["client_id"])
+        table = of_kinds(table, _KINDS, QUOTAS_LABEL, (CLUSTER,))
+        needed = [name for name in (CLUSTER, "key", "value") if name in table.column_names]
+        filled = {name: non_null_column(table[name], name, QUOTAS_LABEL) for name in needed}
+        level, values = _levels(table["level"]), np.asarray(filled["value"], np.float64)
+        user, client = NameCodes.of(table["user"]), NameCodes.of(table["client_id"])
         _check_names(level, user, client)
-        key = NameCodes.of(input_columns.non_null_column(names["key"], "key", QUOTAS_LABEL))
-        cluster = None
-        if CLUSTER in table.column_names:
-            texts = text_column(table, CLUSTER, QUOTAS_LABEL)
-            cluster = NameCodes.of(input_columns.non_null_column(texts, CLUSTER, QUOTAS_LABEL))
+        key = NameCodes.of(filled["key"])
+        cluster = NameCodes.of(filled[CLUSTER]) if CLUSTER in filled else None
         entity, first = _entities(level, cluster, user, client)
         rows = cls(level, cluster, user, client, key, values, entity, first)
         rows._check_twice(table)

@@ -111,7 +111,7 @@ def read_sides(a: object, b: object, connect: Connect, cluster_id: str | None) -
             if not _is_cluster(source):
                 sides[place] = kept(source, cluster_id, other)
             elif isinstance(source, Named):
-                sides[place] = _live(connections.enter_context(_reached(source.where, connect)), source.where, other)
+                sides[place] = _live(connections.enter_context(connect(source.where)), source.where, other)
             else:
                 sides[place] = _live(source, source.settings.bootstrap, other)
         both = [_with_synonyms(sides[place], sides[1 - place]) for place in (0, 1)]
@@ -127,12 +127,6 @@ def _is_cluster(source: Any) -> bool:
 
 def _when(source: Any) -> int:
     return 1 if _is_cluster(source) else 2 if isinstance(source, Named) and source.what == "history" else 0
-
-
-def _reached(target: str, connect: Connect) -> AbstractContextManager[Any]:
-    if os.path.isfile(target) and not target.endswith(".properties"):
-        raise UsageError(f"{target} is not a side", hint=f"A declarative file ends in {', '.join(DECLARED)}.")
-    return connect(target)
 
 
 def _live(cluster: Any, says: str, other: Side | None) -> Side:

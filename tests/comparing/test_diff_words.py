@@ -135,7 +135,7 @@ WRONG = {
     "diff nosuch {kafka}": (1, "nosuch is not a file, not a profile"),
     "diff 127.0.0.1:1 {kafka}": (1, "127.0.0.1:1"),
     "diff no.yaml {kafka}": (1, "no.yaml"),
-    "diff {notes} {kafka}": (2, "A declarative file ends in .yaml"),
+    "diff {notes} {kafka}": (2, "notes names no brokers"),
     "diff {notes}.json {kafka}": (2, "notes.json"),
     "diff history: {kafka}": (2, "is not a time of a history"),
     "diff history:{lake}@ {kafka}": (2, "is not a time of a history"),
