@@ -32,6 +32,14 @@ def read_columns(frame: Any, names: Sequence[str], what: str) -> pa.Table:
     return table.select([name for name in (CLUSTER, *names) if name in table.column_names])
 
 
+def number_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
+    """A column of values as doubles, without nulls."""
+    column = table.column(name)
+    if not any(is_it(column.type) for is_it in (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)):
+        raise UsageError(f"{name} of {what} is {column.type}, not a number")
+    return non_null_column(column.cast(pa.float64(), safe=False), name, what)
+
+
 def non_null_column(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
     """`column`, which may not have nulls.
 

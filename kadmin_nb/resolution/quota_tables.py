@@ -10,13 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import Invalid, Unsupported
-from ..frames.relational import NUMBER, TEXT, of_kinds
+from ..frames.given_frames import text_column
 from ..model.levels import LEVEL_NAMES, LEVELS, Level
-from .input_columns import CLUSTER, QUOTAS_LABEL, non_null_column
+from .input_columns import CLUSTER, QUOTAS_LABEL, non_null_column, number_column
 from .lookup import CLIENT_BIT, NUMBER_SHIFT, USER_BIT, Flags, Ints, Longs, NameTable, Probe, Tables
 from .rules import entity_of
 
-_KINDS = {"value": NUMBER, **dict.fromkeys((CLUSTER, "level", "user", "client_id", "key"), TEXT)}
 _MOST_ENTITIES = 2 ** (31 - NUMBER_SHIFT) - 1
 
 
@@ -61,11 +60,11 @@ class StoredRows:
         Invalid
             See `Index.of`.
         """
-        table = of_kinds(table, _KINDS, QUOTAS_LABEL, (CLUSTER,))
-        needed = [name for name in (CLUSTER, "key", "value") if name in table.column_names]
-        filled = {name: non_null_column(table[name], name, QUOTAS_LABEL) for name in needed}
-        level, values = _levels(table["level"]), np.asarray(filled["value"], np.float64)
-        user, client = NameCodes.of(table["user"]), NameCodes.of(table["client_id"])
+        values = np.asarray(number_column(table, "value", QUOTAS_LABEL), np.float64)
+        names = {name: text_column(table, name, QUOTAS_LABEL) for name in table.column_names if name != "value"}
+        filled = {n: non_null_column(names[n], n, QUOTAS_LABEL) for n in (CLUSTER, "key") if n in names}
+        level = _levels(names["level"])
+        user, client = NameCodes.of(names["user"]), NameCodes.of(names["client_id"])
         _check_names(level, user, client)
         key = NameCodes.of(filled["key"])
         cluster = NameCodes.of(filled[CLUSTER]) if CLUSTER in filled else None
