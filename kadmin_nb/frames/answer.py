@@ -199,9 +199,9 @@ class Answer(Tabular):
         return view_of(self._table).title(self._table)
 
     def _short_form(self) -> str:
-        from .render import counted
+        from .views import counted_nouns
 
-        return super()._short_form() or counted(len(self))
+        return super()._short_form() or counted_nouns(len(self), "row", "rows")
 
 
 def _missing_right(row: dict[str, Any]) -> str | None:

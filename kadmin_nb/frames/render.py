@@ -48,7 +48,7 @@ from .blocks import (
 )
 from .meanings import Part
 from .schemas import ENGINE, mark
-from .views import ROWS_AT_ONCE, across, view_of
+from .views import ROWS_AT_ONCE, across, counted_nouns, view_of
 
 GAP = "  "
 """The gap between two columns."""
@@ -425,11 +425,6 @@ def engine_line(table: pa.Table) -> str:
     return "worked out on Spark" if mark(table, ENGINE) == SPARK else ""
 
 
-def counted(rows: int) -> str:
-    """So many rows, in words."""
-    return f"{rows:,} rows" if rows != 1 else "1 row"
-
-
 def count(block: pa.Table | Head, page: Page, remarks: Sequence[str], title: str = "") -> str:
     """The number of rows, where no title says so, and where the rest of them is."""
     total = rows_of(block).num_rows
@@ -439,4 +434,4 @@ def count(block: pa.Table | Head, page: Page, remarks: Sequence[str], title: str
     missing = [*([f"the first {page.rows} shown"] if is_head else []), *remarks]
     if title and not is_head:
         return "; ".join([*missing, page.rest]) if missing else ""
-    return "; ".join([", ".join([counted(total), *missing]), *[page.rest] * bool(missing)])
+    return "; ".join([", ".join([counted_nouns(total, "row", "rows"), *missing]), *[page.rest] * bool(missing)])

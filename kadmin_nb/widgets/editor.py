@@ -160,16 +160,14 @@ class Editor(Panel, Generic[SheetType]):
 
     def _describe(self) -> None:
         """Say how much is staged, and the cell in focus in two lines."""
-        self._choice.show(self._choices(self._choice.value))
+        self._choice.show(self._choices())
         staged = len(self.stage)
         self._planned.description = f"Plan {staged:,}" if staged else "Plan"
         self._grid.formula = [*self.lines()]
 
-    def _choices(self, chosen: str = "all") -> list[tuple[str, str]]:
-        """The rows that one can look at alone, with their number; those of which there are some."""
-        counts = self.sheet.counts()
-        shown = ("all", "staged", chosen, *(kind for kind, count in counts.items() if count))
-        return [(f"{kind.capitalize()} {counts[kind]:,}", kind) for kind in counts if kind in shown]
+    def _choices(self) -> list[tuple[str, str]]:
+        """The rows that one can look at alone, with their number."""
+        return [(f"{kind.capitalize()} {count:,}", kind) for kind, count in self.sheet.counts().items()]
 
 
 class QuotaEditor(Editor[QuotaSheet]):

@@ -93,13 +93,13 @@ def test_why_shows_all_that_is_to_be_said_and_hides_it_again(page: Page) -> None
 
 def test_the_counts_of_the_states(page: Page) -> None:
     """How much of this is staged, and is any of it dangerous?"""
-    assert page.counts() == ["All 3", "Staged 0", "Plan"]
+    assert page.counts() == ["All 3", "Staged 0", "Shadowed 0", "Plan"]
     page.type("2MB/s"), page.type("x", "user=bob"), page.type("", "user=<default>")
-    assert page.counts() == ["All 3", "Staged 3", "Plan 2"]  # one was refused
+    assert page.counts() == ["All 3", "Staged 3", "Shadowed 0", "Plan 2"]  # one was refused
     page.editor._choice.widget.value = "staged"
     for _ in range(3):
         page.receive(kind="undo")
-    assert page.counts() == ["All 3", "Staged 0", "Plan"]  # the choice stays
+    assert page.counts() == ["All 3", "Staged 0", "Shadowed 0", "Plan"]  # the choice stays
 
 
 def test_a_thousand_pasted_cells_are_one_message_each_way() -> None:
