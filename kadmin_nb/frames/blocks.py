@@ -172,13 +172,10 @@ APPLIES, OVERRIDDEN, NOT_SET = "*", "⊘", "."
 
 TONES = {
     **dict.fromkeys(("ok", "kept", "verified", "restored", "set", "append", "added", "higher", "▲", "*"), "good"),
-    **dict.fromkeys(
-        ("look", "unknown", "unverified", "warn", "warning", "moved", "left", "unread", "shadowed"), "fair"
-    ),
-    **dict.fromkeys(("not conclusive", "not known", "changed", "lower", "▼"), "fair"),
+    **dict.fromkeys(("look", "unknown", "unverified", "warning", "moved", "left", "unread", "shadowed"), "fair"),
+    **dict.fromkeys(("not known", "changed", "lower", "▼"), "fair"),
     **dict.fromkeys(("broken", "conflict", "danger", "failed", "leftover", "refuse", "refused", "throttled"), "bad"),
-    **dict.fromkeys("!✗", "bad"),
-    **dict.fromkeys(("delete", "remove", "reset", "subtract", "removed"), "bad"),
+    **dict.fromkeys(("delete", "remove", "reset", "subtract", "removed", "!", "✗"), "bad"),
     **dict.fromkeys(("absent", "skipped", "unchanged", "overridden", "⊘"), "dim"),
 }
 """The tones of words and signs: good and bad news, what needs a look, and what stands back."""

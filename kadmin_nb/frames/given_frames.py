@@ -161,8 +161,6 @@ def column_of(cells: Sequence[Any], name: str, what: str) -> pa.Array:
 def _read(frame: Any, what: str, mixed: Collection[str]) -> pa.Table:
     if isinstance(frame, pa.Table):
         return frame
-    if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
     if not has_cells(frame):
         return pa.RecordBatchReader.from_stream(frame).read_all()
     if not any(_has_objects(frame[name]) for name in mixed if name in frame.columns):
