@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from .. import paths
-from ..errors import ConnectionFailed, Invalid, Unsupported, UsageError, printable
+from ..errors import ConnectionFailed, Invalid, Unsupported, printable
 from ..jars import Release
 from . import schemas
 from .frame import DAY, MOMENT, Frame
-from .given_frames import plain, plain_schema, table_of
+from .given_frames import plain, plain_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -136,21 +136,6 @@ def is_spark(frame: object) -> bool:
 def is_stream(frame: object) -> bool:
     """True of a Spark DataFrame that rows are added to while it is read."""
     return is_spark(frame) and bool(frame.isStreaming)  # type: ignore[attr-defined]
-
-
-def taken(frame: object, spark: SparkSession | None = None) -> DataFrame:
-    """Any frame in Spark; a Spark DataFrame as it is.
-
-    Raises
-    ------
-    UsageError
-        It is not a frame.
-    """
-    if is_spark(frame):
-        return frame  # type: ignore[return-value]
-    if not hasattr(frame, "__arrow_c_stream__"):
-        raise UsageError(f"a {type(frame).__name__} is not a frame", hint="Arrow, pandas, Polars or Spark.")
-    return to_spark(table_of(frame, "the frame"), spark)
 
 
 def rows_of_groups(frame: DataFrame, groups: pa.Table | DataFrame, by: Sequence[str]) -> DataFrame:
