@@ -105,9 +105,6 @@ _CHANGE_COLUMNS = (
     *("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note"),
     *("change", "applies_before", "applies_after"),
 )
-_AS_TEXT = ("resource", "validated")
-"""The columns that are objects until a plan is written or shown."""
-
 _WHERE_SET = [field.name for field in structs.fields(Row) if not field.required]
 _REQUIRED = sorted(field.name for field in structs.fields(Row) if field.required)
 _values_of = attrgetter(*_REQUIRED)
@@ -116,7 +113,7 @@ _values_of = attrgetter(*_REQUIRED)
 def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
     """Changes as the columns of PLAN."""
     columns: dict[str, list[Any]] = {name: list(map(attrgetter(name), changes)) for name in (*_CHANGE_COLUMNS, "kind")}
-    texts = {name: [str(getattr(change, name)) for change in changes] for name in _AS_TEXT}
+    texts = {name: [str(getattr(change, name)) for change in changes] for name in ("resource", "validated")}
     falls_back_to = [c.falls_back.set_on or None if c.falls_back else None for c in changes]
     return columns | texts | {"falls_back_to": falls_back_to, "clients": [None] * len(changes)}
 

@@ -10,7 +10,7 @@ from ...errors import Conflict, Dangerous, UsageError
 from ...frames import schemas
 from ...frames.answer import Answer
 from ...frames.meanings import in_unit
-from ...hints import Hint, sentence, short_id
+from ...hints import Hint, Sentence, sentence, short_id
 from ...model.changes import Change
 from ...model.findings import DANGER, Finding
 from .. import SHORTEST_ID
@@ -167,7 +167,8 @@ def gate(
     if not ahead:
         return {}
     let_through = {*allow, *before.allowed}
-    _refuse_dangers([d for d in ahead if d.allowed_by not in let_through], reason)
+    if refused := [danger for danger in ahead if danger.allowed_by not in let_through]:
+        raise _dangerous(refused, "DANGEROUS", lifted(refused, reason))
     if not reason:
         raise UsageError(
             "a dangerous plan needs a reason, which its journal keeps",
@@ -184,16 +185,6 @@ def _ahead(dangers: Iterable[Finding], pending: Sequence[Change], changes: Itera
     return (d for d in dangers if d.row in rows or (d.code == QUOTA and (kinds[d.row], d.key) in keys))
 
 
-def _refuse_dangers(dangers: Sequence[Finding], reason: str | None) -> None:
-    if not dangers:
-        return
-    more = f"; and {len(dangers) - 1:,} more" if len(dangers) > 1 else ""
-    hint = Hint("Nothing was sent.", lifted(dangers, reason))
-    error = Dangerous(f"{dangers[0].line}{more}", code="DANGEROUS", hint=hint)
-    error.rows = answer(schemas.DANGERS, dangers)
-    raise error
-
-
 def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> None:
     """Refuse a plan that was rolled back and not applied since, unless the plan that did so is named."""
     undone_by = before.undone_by
@@ -201,10 +192,12 @@ def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> 
         return
     text = f"plan {short_id(plan.id)} was rolled back by plan {short_id(undone_by)}, and would be applied again"
     found = Finding("rolled back", DANGER, text, key=short_id(undone_by))
-    error = Dangerous(
-        text,
-        code="ROLLED_BACK",
-        hint=Hint("Nothing was sent.", sentence("To apply it all the same: {}.", allowing([found]))),
-    )
-    error.rows = answer(schemas.DANGERS, [found])
-    raise error
+    raise _dangerous([found], "ROLLED_BACK", sentence("To apply it all the same: {}.", allowing([found])))
+
+
+def _dangerous(dangers: Sequence[Finding], code: str, way: Sentence) -> Dangerous:
+    """The error that names the first of these dangers, shows all, and says how to go on."""
+    more = f"; and {len(dangers) - 1:,} more" if len(dangers) > 1 else ""
+    error = Dangerous(f"{dangers[0].line}{more}", code=code, hint=Hint("Nothing was sent.", way))
+    error.rows = answer(schemas.DANGERS, dangers)
+    return error
