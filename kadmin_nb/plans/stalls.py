@@ -168,13 +168,11 @@ def stalls(
 def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> pa.Table:
     """`broker`, `user`, `client_id`, `key` and `rate`: what each client used at most in its recent windows."""
     table = _of_cluster(input_columns.read_columns(usage, _USAGE_COLUMNS, _USAGE), cluster_id)
-    names = {name: text_column(table, name, _USAGE) for name in _CLIENT}
+    names = {name: pc.fill_null(text_column(table, name, _USAGE), "") for name in _CLIENT}
     read = pa.table(
         {
             "broker": table["broker"].cast(pa.int32()),
-            "user": pc.fill_null(names["user"], ""),
-            "client_id": pc.fill_null(names["client_id"], ""),
-            "key": names["key"],
+            **names,
             "end": table["window_end"].cast(_INSTANT, safe=False).cast(pa.int64()),
             "rate": of_kinds(table, {"value": NUMBER}, _USAGE)["value"],
         }

@@ -10,6 +10,7 @@ kept elsewhere; it proves nothing to someone who may have written the whole file
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,8 +24,7 @@ from .storage import END, TORN_END, AppendedFile, FolderOfRecords, opened, store
 
 START = "0" * 64
 TORN = "torn"
-_HEAD, _MIDDLE, _TAIL = '{"hash":"', '","record":', "}"
-_RECORD_AT = len(_HEAD) + len(START) + len(_MIDDLE)
+_LINE = re.compile(r'\{"hash":"([0-9a-f]{64})","record":(.*)\}\n?', re.DOTALL)
 
 
 class Says(Struct):
@@ -116,7 +116,7 @@ class Journal:
         """Append a record that is canonical JSON already."""
         head = documents.digest(self.head, text)
         try:
-            self._lines.append(f"{_HEAD}{head}{_MIDDLE}{text}{_TAIL}", after_torn=after_torn)
+            self._lines.append(f'{{"hash":"{head}","record":{text}}}', after_torn=after_torn)
         except OSError as exc:
             raise unwritable(self.place, exc, is_begun=bool(self.before)) from None
         self.head = head
@@ -156,34 +156,23 @@ def read_records(place: Path) -> Chain:
 def _chain(texts: list[str], place: Path) -> Chain:
     chain = Chain()
     for number, text in enumerate(texts, 1):
-        if not _fits(text, chain.head):
+        line = _LINE.fullmatch(text) if text.isascii() else None  # another byte was edited, or torn
+        if line is None or documents.digest(chain.head, line[2]) != line[1]:
             chain.torn.append(number)
             continue
-        record = _record(number, text)
+        record = _record(number, line[2])
         if chain.torn and (record.kind, record.says.get("lines")) != (TORN, chain.torn):
             raise _edited(chain.torn[0], place)
         chain.records.append(record)
-        chain.head, chain.torn = text[len(_HEAD) : len(_HEAD) + len(START)], []
+        chain.head, chain.torn = line[1], []
     if chain.torn and texts[-1].endswith(END) and not texts[-1].endswith(TORN_END):
         raise _edited(chain.torn[0], place)
     return chain
 
 
-def _fits(text: str, head: str) -> bool:
-    """True if this line is whole, but for its end, and follows the line whose hash is `head`.
-
-    Records are written in ASCII, so a line with any other byte was edited, or torn.
-    """
-    if not text.isascii():
-        return False
-    line, stored_hash = text.removesuffix(END), text[len(_HEAD) : len(_HEAD) + len(START)]
-    record = line[_RECORD_AT : -len(_TAIL)]
-    return line == f"{_HEAD}{stored_hash}{_MIDDLE}{record}{_TAIL}" and documents.digest(head, record) == stored_hash
-
-
 def _record(number: int, text: str) -> JournalRecord:
     try:
-        says = json.loads(text)["record"]
+        says = json.loads(text)
         read = documents.as_type(says, Says)
         return JournalRecord(number, says.pop("kind"), says, read)
     except (ValueError, RecursionError) as exc:
