@@ -63,7 +63,7 @@ class StoredRows:
         values = np.asarray(number_column(table, "value", QUOTAS_LABEL), np.float64)
         names = {name: text_column(table, name, QUOTAS_LABEL) for name in table.column_names if name != "value"}
         filled = {n: non_null_column(names[n], n, QUOTAS_LABEL) for n in (CLUSTER, "key") if n in names}
-        level = _levels(names["level"])
+        level = level_numbers(names["level"])
         user, client = NameCodes.of(names["user"]), NameCodes.of(names["client_id"])
         _check_names(level, user, client)
         key = NameCodes.of(filled["key"])
@@ -93,8 +93,14 @@ class StoredRows:
             )
 
 
-def _levels(column: pa.ChunkedArray) -> Longs:
-    """The number of each row's level; 8 and up are passed over."""
+def level_numbers(column: pa.ChunkedArray) -> Longs:
+    """The number of each row's level; 8 and up are passed over.
+
+    Raises
+    ------
+    Invalid
+        It is not known.
+    """
     positions = pc.index_in(column, value_set=pa.array(LEVEL_NAMES))
     if positions.null_count:
         row = pc.index(pc.is_null(positions), True).as_py()

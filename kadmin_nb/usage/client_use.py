@@ -69,7 +69,7 @@ def client_use(usage: Any, quotas: pa.Table, limits: Sequence[Effective]) -> Cli
     """
     rows, _ = measured_rows(usage)
     ends: dict[str, Measure] = {"since": ("min", "start"), "until": ("max", "end")}
-    brokers = _listed(added_up(rows, ["broker"], ends))
+    brokers = in_arrow(added_up(rows, ["broker"], ends)).to_pylist()
     if not brokers:
         return ClientUse()
     near = _near(rows, limits[0])
@@ -98,8 +98,8 @@ def _own(near: Frame) -> Row:
     """How many `rows` the client has, and the rows of buckets that brokers `measured`."""
     words = words_of(near)
     measures: dict[str, Measure] = {"rows": ("count_true", "is_own"), "measured": ("count_true", "measured")}
-    found = _listed(added_up(with_further(near, {"one": words.literal(1, pa.int64())}), ["one"], measures))
-    return found[0] if found else dict.fromkeys(measures, 0)
+    found = in_arrow(added_up(with_further(near, {"one": words.literal(1, pa.int64())}), ["one"], measures))
+    return next(iter(found.to_pylist()), dict.fromkeys(measures, 0))
 
 
 def _in_buckets(near: Frame, quotas: pa.Table, limits: Sequence[Effective]) -> Frame:
@@ -166,11 +166,6 @@ def _used_while_throttled(rows: Frame, throttled: Frame) -> dict[str, dict[tuple
     among = members(clients, relational.each_once(throttled, by), by)
     sums: dict[str, Measure] = {"used": ("sum", "value")}
     used = defaultdict[str, dict[tuple[str, str], float]](dict)
-    for row in _listed(added_up(among, ["key", "user", "client_id"], sums)):
+    for row in in_arrow(added_up(among, ["key", "user", "client_id"], sums)).to_pylist():
         used[row["key"]][row["user"], row["client_id"]] = row["used"] or 0.0
     return used
-
-
-def _listed(frame: Frame) -> list[Row]:
-    rows: list[Row] = in_arrow(frame).to_pylist()
-    return rows

@@ -26,6 +26,7 @@ from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS
 from ..resolution.kernel import Index
 from ..resolution.lookup import Doubles, Flags, Longs, Tables
 from ..resolution.lookup import resolve as look_up
+from ..resolution.quota_tables import level_numbers
 from .bucket_figures import DAY, Groups, Watched, axes_of, codes_of_both, micros
 
 UNKNOWN = "UNKNOWN"
@@ -144,6 +145,7 @@ def limits_over_time(
     first = begins.group_by([CLUSTER], use_threads=False).aggregate([("start", "min")])
     is_then = pc.and_(pc.less(rows["start"], time[1]), pc.greater(rows["end"], time[0]))
     wanted = rows.filter(pc.and_(is_then, pc.is_in(rows["key"], pa.array(keys, pa.string()))))
+    level_numbers(wanted["level"])  # refuses what is none
     _refuse_overlaps(wanted)
     parts = []
     for names in _PARTS:
@@ -314,4 +316,4 @@ def _refuse_overlaps(rows: pa.Table) -> None:
     if len(overlaps):
         (row,) = rows.select(identity).slice(overlaps[0], 1).to_pylist()
         whose = ", ".join(f"{name} {text}" for name, text in row.items() if text)
-        raise Invalid(printable(f"the history has two limits at one time: {whose}"), hint="Intervals may not overlap.")
+        raise Invalid(printable(f"two limits at one time: {whose}"), hint="Intervals of one limit may not overlap.")

@@ -45,7 +45,7 @@ from ..frames.relational import (
     words_of,
 )
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led
-from ..resolution.kernel import Index, asked_keys
+from ..resolution.kernel import asked_keys
 from .arithmetic import (
     BUCKET_SUMS,
     draws,
@@ -454,11 +454,7 @@ def with_limits(rows: Frame, quotas: Frame, keys: Sequence[str]) -> Frame:
         from ..fleets import fleet_resolving
 
         return fleet_resolving.bound(rows, quotas, keys).of_key()
-    names = [*cluster_of(rows), *_CLIENT]
-    bound = Index.of(quotas, keys).resolve(each_once(rows, names))
-    texts = {name: bound[name].cast(pa.string()) for name in (*names, "key", *_BINDING)}
-    limits = pa.table({**texts, "limit": bound["value"]})
-    return rows.join(limits, [*names, "key"], join_type="left outer")
+    return limits_at(rows, limits_over_time(relational.in_arrow(quotas), tuple(keys)))
 
 
 def in_buckets(rows: Frame, by: Sequence[str]) -> Frame:

@@ -23,10 +23,11 @@ from ..frames import schemas
 from ..frames.frame import Frame
 from ..frames.relational import added_up, read_columns, with_columns
 from ..frames.spark import errors_in_one_line, new_table
+from ..model.config_units import length_text
 from ..resolution.input_columns import CLUSTER
 from .bucket_figures import DAY
 from .request_log import TALLY, Counts, Requests
-from .usage_windows import USAGE_COLUMNS, client_columns, every_of, in_windows, length_of, usage_rows, window_totals
+from .usage_windows import USAGE_COLUMNS, client_columns, in_windows, length_of, usage_rows, window_totals
 
 INCOMING = "_incoming_"
 """The suffix of a run's own table, which holds the windows of a log until they are all read; a time in UTC follows."""
@@ -184,7 +185,8 @@ def _refuse_other_length(requests: Requests, table: str, every: str) -> None:
     length = (F.unix_micros("window_end") - F.unix_micros("window_start")).alias("length")
     stored = of_cluster.select(length).where("length IS NOT NULL").first()
     if stored and stored.length != length_of(every):
-        whose, stored_every = "" if cluster is None else f" of cluster {cluster}", every_of(stored.length)
+        whose = "" if cluster is None else f" of cluster {cluster}"
+        stored_every = length_text(timedelta(microseconds=stored.length))
         raise UsageError(
             f"{table} has windows of {stored_every}{whose}, and these would be of {every}",
             hint=f"Use every={stored_every!r}, or another table; nothing was written.",

@@ -25,7 +25,7 @@ from ..frames.relational import (
     words_of,
 )
 from ..hints import did_you_mean
-from ..model.config_units import length_of_time, length_text
+from ..model.config_units import length_of_time
 from ..resolution.input_columns import CLUSTER, led
 from .arithmetic import RATES, REQUEST_TOTALS, SHARE_FETCH, Rate, amount, rate, throttle_conditions, whole, window_start
 from .limits_used import KINDS, USAGE_LABEL, usage_columns
@@ -98,11 +98,6 @@ def length_of(every: str) -> int:
     if not length or length % timedelta(milliseconds=1):
         raise UsageError(f"{every} is not the length of a window", hint="For example '1 second', or '5 minutes'.")
     return length // timedelta(microseconds=1)
-
-
-def every_of(length: int) -> str:
-    """A length in microseconds as `every` has it, in the largest unit in which it is whole: `5 minutes`."""
-    return length_text(timedelta(microseconds=length))
 
 
 def client_columns(by_cluster: bool) -> list[str]:

@@ -138,7 +138,7 @@ def test_a_limit_that_comes_back_is_one_row_and_no_run_goes_over_the_gap():
 
 def test_two_limits_at_one_time_are_refused():
     """Two recorders had left two open rows of one quota."""
-    said = "the history has two limits at one time: cluster_id here, level USER, user alice, key producer_byte_rate"
+    said = "two limits at one time: cluster_id here, level USER, user alice, key producer_byte_rate"
     with pytest.raises(kn.Invalid) as refused:
         here(kn.usage.utilisation, [used(0, 1)], [limit(1.0, 0, None), limit(2.0, 3, None)])
     assert str(refused.value) == said

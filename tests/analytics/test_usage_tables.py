@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.model.config_units import length_text
 from kadmin_nb.usage.tables import beside
-from kadmin_nb.usage.usage_windows import every_of, length_of
+from kadmin_nb.usage.usage_windows import length_of
 
 pytestmark = pytest.mark.spark
 
@@ -42,5 +44,5 @@ def test_a_table_beside_another_has_a_name_that_spark_reads() -> None:
 )
 def test_a_length_is_written_as_every_takes_it(every: str, written: str) -> None:
     """The hint said 60000000, which `every` does not take."""
-    assert every_of(length_of(every)) == written
+    assert length_text(timedelta(microseconds=length_of(every))) == written
     assert length_of(written) == length_of(every)
