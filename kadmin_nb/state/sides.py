@@ -18,12 +18,12 @@ from ..hints import short_id
 from ..model.figures import utc
 from ..model.grammar import quote
 from ..model.resources import Resource
-from .declaration import Declared, read_by
+from .declaration import Declared
 from .history import open_history
 from .reader import load
-from .snapshot_kinds import CONFIGS, CREDENTIALS, kind_of_scope
+from .snapshot_kinds import CONFIGS, SCOPES, kind_of_scope
 from .snapshots import Snapshot, snapshot_of_texts
-from .taking import configs_of
+from .taking import configs_of, snapshot_of
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
@@ -131,14 +131,11 @@ def _when(source: Any) -> int:
 
 def _live(cluster: Any, says: str, other: Side | None) -> Side:
     """A cluster as it is now; beside a declarative file, or a plan, of its kinds."""
-    kinds = None
-    if other is not None and other.is_declared:
-        scopes = other.content.scopes
-        credentials = not {*CREDENTIALS.scopes}.isdisjoint(scopes)
-        with_defaults = not {*CONFIGS.scopes}.isdisjoint(scopes)  # which the brokers have
-        kinds = [*read_by(scopes), *["broker"] * with_defaults, *[CREDENTIALS.name] * credentials]
+    scopes = {*(other.content.scopes if other is not None and other.is_declared else SCOPES)}
+    if not scopes.isdisjoint(CONFIGS.scopes):
+        scopes.add("BROKER")  # brokers have the defaults
     try:
-        return Side(says, cluster.snapshot(kinds), cluster.port)
+        return Side(says, snapshot_of(cluster.port, scopes), cluster.port)
     except KadminError as exc:
         raise exc.within(says) from None
 

@@ -10,7 +10,9 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.commands import terminal
+from kadmin_nb.state import sides
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -160,16 +162,16 @@ def test_a_wrong_line_is_one_line(kafka, kadmin, tmp_path: Path, line: str) -> N
     assert not (tmp_path / "lake").exists()
 
 
-def test_the_side_that_may_not_be_read_is_named(kafka, other_kafka, kadmin, monkeypatch) -> None:
+def test_the_side_that_may_not_be_read_is_named(cluster, kafka, other_kafka, kadmin, monkeypatch) -> None:
     """Two clusters, and "CLUSTER_AUTHORIZATION_FAILED" of one of them."""
     denied = kn.NotAuthorized("CLUSTER_AUTHORIZATION_FAILED: no", code="CLUSTER_AUTHORIZATION_FAILED", hint="Ask.")
-    read = kn.Cluster.snapshot
+    read = sides.snapshot_of
 
-    def snapshot(cluster: kn.Cluster, kinds: object = None) -> kn.Snapshot:
-        if cluster.settings.bootstrap == kafka.bootstrap:
-            return read(cluster)
+    def snapshot_of(port: LiveKafka, scopes: object) -> kn.Snapshot:
+        if port.id == cluster.id:
+            return read(port, scopes)
         raise denied
 
-    monkeypatch.setattr(kn.Cluster, "snapshot", snapshot)
+    monkeypatch.setattr(sides, "snapshot_of", snapshot_of)
     wanted = f"NotAuthorized: {other_kafka.bootstrap}: CLUSTER_AUTHORIZATION_FAILED: no\nHint: Ask.\n"
     assert kadmin("diff", kafka.bootstrap, other_kafka.bootstrap) == (1, "", wanted)
