@@ -35,7 +35,6 @@ _MOST_BYTES = 1 << 20
 _SEVERITY = "__kadmin_severity__"
 _TAKES = f"It takes any of {', '.join(FRAMES)}."
 _NO_HELPER = "The name of a helper begins with _."
-_MISSING = ("nan", "NaN", "<NA>", "NaT")
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
@@ -213,10 +212,6 @@ def _rows_of(frame: Any) -> list[Row]:
     if hasattr(frame, "to_pylist"):
         rows = frame.to_pylist()
     else:
-        rows = (frame.reset_index() if any(frame.index.names) else frame).to_dict("records")
-    return [{str(name): _cell(value) for name, value in row.items()} for row in rows]
-
-
-def _cell(value: Any) -> Any:
-    is_missing = value is None or (not isinstance(value, str) and str(value) in _MISSING)
-    return None if is_missing else value
+        frame = frame.reset_index() if any(frame.index.names) else frame
+        rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]

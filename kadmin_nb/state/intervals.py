@@ -272,7 +272,7 @@ def _row_of(change: Change, cluster_id: str) -> Row | None:
     if kind is None or change.is_done or change.is_refused or (left := kind.text_after(change)) == SHOWN:
         return None
     place = _target(cluster_id, kind, kind.row(change.resource, change.key, "0"))
-    value = None if left is None else kind.shown_text(left)
+    value = None if left is None else kind.text(kind.row(change.resource, change.key, left))
     return {**dict(zip(("frame", "resource_type", "resource_name", "key"), place[1:], strict=True)), "value": value}
 
 

@@ -109,10 +109,6 @@ class SnapshotKind(ABC):
         """
         return SHOWN if change.is_secret and change.after is not None else change.after
 
-    def shown_text(self, sent: str) -> str:
-        """The text that a snapshot shows for a text that was sent."""
-        return sent
-
     def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
         """The texts that are set, by target; None is a secret. No defaults, and nothing from a broker's file."""
         columns = (table[name].to_pylist() for name in ("entity", "key", "value"))
@@ -139,9 +135,6 @@ class _Quotas(SnapshotKind):
 
     def text(self, row: Row) -> str | None:
         return None if row["value"] is None else text_of(row["value"])
-
-    def shown_text(self, sent: str) -> str:
-        return text_of(float(sent))
 
     def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
         return {target: text_of(cast(Any, value)) for target, value in super().own_texts(table).items()}
