@@ -55,16 +55,14 @@ class PlanReview(Panel):
         self.options = options
         self.dangers = dangers_of(self.plan)
         self.outcomes: Outcomes | None = None
-        self._has_changed, self._undone_by = False, ""
         self.next: PlanReview | None = None
         self._can_apply = not plan._refused and not all(change.is_done for change in plan.changes)
         self.origin = origin_of(plan)
         self.staged = None if self.origin is None else self.origin.staged
         self._work = Work(f"kadmin-nb plan {short_id(plan.id)}", self._failed, self._refresh)
-        self._guard, self._is_begun = threading.RLock(), False
-        self._text, self._is_failed = "", False
+        self._guard, self._is_failed = threading.RLock(), False
         self._advance: Advance | None = None
-        self.status = self.remark = ""
+        self._text = self._undone_by = self.status = self.remark = ""
         if self.origin is not None:
             self.origin.show(self.plan)
 
@@ -236,7 +234,7 @@ class PlanReview(Panel):
         is_measured = self.impact is not None and self.impact.backtest is not None  # not of names alone
         options = replace(
             self.options,
-            allow=self._allowed,
+            allow=[*self.options.allowed, *self.confirmations.typed],
             reason=self.reason.value.strip() or self.options.reason,
             usage=self.options.usage if is_measured else None,
             wait_lease=self.options.wait_lease or 0.0,
@@ -254,10 +252,6 @@ class PlanReview(Panel):
             self.origin.applied(outcomes)
         elif self.staged is not None:
             self.staged.tell_applied()
-
-    @property
-    def _allowed(self) -> Sequence[str]:
-        return [*self.options.allowed, *self.confirmations.typed]
 
     def _planned_again(self, instead: Mapping[Target, Edit | None]) -> Plan:
         reason, stage = self.reason.value.strip() or self.plan.reason, self.origin and self.origin.stage
