@@ -55,7 +55,6 @@ class ObservedValue(NamedTuple):
     inherited_from: Source | None = None
     base: str | None = None
     type: str | None = None
-    is_read_only: bool = False
     is_sensitive: bool = False
     shown: str | None = None
 
@@ -228,12 +227,7 @@ def observed(config: ConfigValue) -> ObservedValue:
 
 def _unset(config: ConfigValue) -> ObservedValue:
     """The key as it is where it is not set: its type and Kafka's default."""
-    return ObservedValue(
-        base=config.built_in,
-        type=config.type,
-        is_read_only=bool(config.is_read_only),
-        is_sensitive=config.is_sensitive,
-    )
+    return ObservedValue(base=config.built_in, type=config.type, is_sensitive=config.is_sensitive)
 
 
 def append(stored: str | None, items: str) -> str:
