@@ -126,26 +126,11 @@ def take(
         raise
     except KadminError as exc:
         is_denied = exc.code == "TOPIC_AUTHORIZATION_FAILED"
-        return NoLease(not_locked(f"no right on {topic}" if is_denied else str(exc)))
+        lease.note = not_locked(f"no right on {topic}" if is_denied else str(exc))
     except BaseException:
         lease.release()
         raise
     return lease
-
-
-@dataclass(frozen=True, slots=True)
-class NoLease:
-    """No lease could be had, and `note` says why."""
-
-    note: str | None
-    left_by: str = ""
-
-    def renew(self) -> None:
-        """Nothing to renew."""
-
-    def release(self) -> Refusal | None:
-        """Nothing to give back."""
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +189,7 @@ class Claim:
 
 
 class HeldLease:
-    """A lease that we hold, once `take` has returned."""
+    """A lease that we hold, once `take` has returned. Where it could not be had, `note` says why."""
 
     note: str | None = None
     left_by: str = ""
@@ -231,7 +216,7 @@ class HeldLease:
         self._freshly(lambda: self._win(judge, self._claim.json(), time.monotonic() + TAKING))
 
     def renew(self) -> None:
-        """Make it live for its whole time again.
+        """Make it live for its whole time again; nothing where it could not be had.
 
         Raises
         ------
@@ -240,7 +225,8 @@ class HeldLease:
         TimedOut, NotAuthorized, ConnectionFailed
             Whether we hold it cannot be learned.
         """
-        self._freshly(lambda: self._write(self._claim.json(), RENEWING))
+        if self.note is None:
+            self._freshly(lambda: self._write(self._claim.json(), RENEWING))
 
     def release(self) -> Refusal | None:
         """Give it back, if it is still ours; never raises. What was interrupted may be done again.
