@@ -120,8 +120,7 @@ def add_quotas(state: ObservedState, kafka: Kafka, entities: Iterable[Entity], l
     """Add the current quotas of these entities to an observed state."""
     by_text = {str(entity): entity for entity in entities}
     if look.whole or len(by_text) > FEW:
-        table = kafka.quotas.describe(node=look.node, timeout=look.time_left())
-        state.quotas = table
+        state.quotas = table = kafka.quotas.describe(node=look.node, timeout=look.time_left())
     else:
         table = pa.concat_tables(
             kafka.quotas.describe(exactly(e), strict=True, node=look.node, timeout=look.time_left())

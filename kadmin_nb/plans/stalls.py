@@ -265,11 +265,8 @@ def stop_dangers(
         As `stalls`.
     """
     by_row = {change.row: change for change in changes if not change.is_refused}
-    stalled = (
-        row
-        for row in stalls(changes, quotas, usage, cluster_id=cluster_id).to_pylist()
-        if row["row"] in by_row and row["stall_s"] > STANDSTILL
-    )
+    predicted = stalls(changes, quotas, usage, cluster_id=cluster_id).to_pylist()
+    stalled = (row for row in predicted if row["row"] in by_row and row["stall_s"] > STANDSTILL)
     stopped = [row for row in stalled if row["limit_before"] is None or row["limit_after"] < row["limit_before"]]
     for number, rows in groupby(sorted(stopped, key=itemgetter("row", "stall_s")), key=itemgetter("row")):
         *others, worst = rows

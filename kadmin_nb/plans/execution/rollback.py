@@ -198,9 +198,7 @@ def refuse_unsettled(found: Remains, state: JournalState, seconds: float) -> Non
             f"{counted_nouns(len(in_doubt), 'row of the plan is', 'rows of the plan are')} in doubt: requests may "
             f"still take effect for {seconds:.0f} s",
             code="UNSETTLED",
-            hint=Hint(
-                sentence("{} checks until it is known.", plan_verb("apply", found.plan.id)),
-            ),
+            hint=Hint(sentence("{} checks until it is known.", plan_verb("apply", found.plan.id))),
         )
 
 
