@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -16,13 +15,14 @@ from ..frames.schemas import stamped
 from ..model.changes import Change
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
-from ..model.levels import LEVELS, LEVELS_BY_NAME
+from ..model.levels import LEVELS_BY_NAME
 from ..resolution import effects as comparing
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
 from ..usage import backtesting
 from ..usage.backtesting import ImpactAnswer
 from ..usage.limits_used import known_clients
+from ..usage.near_and_top import by_quota
 from . import stalls
 from .observed_state import table_after
 
@@ -74,15 +74,9 @@ def clients_of_rows(changes: Sequence[Change], impact: pa.Table) -> dict[int, in
     return {row: count for row, count in found.items() if count}
 
 
-_NAMED = {name: [level.name for level in LEVELS if getattr(level, name) == "name"] for name in ("user", "client_id")}
-"""The levels whose quotas name a user, and those that name a client-id."""
-
-
 def _by_quota(impact: pa.Table, side: str) -> dict[tuple[Any, ...], int]:
     """The number of clients of each quota before or after, by its key, its level and the names in it."""
-    level = impact[f"level_{side}"].cast(pa.string())
-    names = {n: pc.if_else(pc.is_in(level, pa.array(levels)), impact[n], "") for n, levels in _NAMED.items()}
-    of_quotas = pa.table({"key": impact["key"].cast(pa.string()), "level": level, **names})
+    of_quotas = by_quota(impact, f"level_{side}", ("user", "client_id"))
     counted = of_quotas.group_by(of_quotas.column_names).aggregate([([], "count_all")])
     return {tuple(quota): count for *quota, count in zip(*(c.to_pylist() for c in counted.columns), strict=True)}
 

@@ -205,20 +205,19 @@ def _unused(quotas: pa.Table, limited: pa.Table) -> list[str]:
     """The entities with quotas of users and client-ids that bind no client of these rows of UTILISATION."""
     stored = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array([*LEVELS_BY_NAME])))
     stored = stored.filter(pc.is_in(stored["key"].cast(pa.string()), pa.array([*USER_CLIENT_KEYS])))
-    names = {"user": "user", "client_id": "client_id"}
-    named = _by_quota(stored, names).append_column("entity", stored["entity"])
-    bound = _by_quota(limited, {name: f"bucket_{name}" for name in names})
+    named = by_quota(stored, "level", ("user", "client_id")).append_column("entity", stored["entity"])
+    bound = by_quota(limited, "level", ("bucket_user", "bucket_client_id"))
     return sorted(pc.unique(others(named, bound, bound.column_names)["entity"]).to_pylist())
 
 
-def _by_quota(rows: pa.Table, names: Mapping[str, str]) -> pa.Table:
+def by_quota(rows: pa.Table, level: str, names: tuple[str, str]) -> pa.Table:
     """The quota that each row is of: its key, its level, and the names that this level has, out of these columns."""
-    level = rows["level"].cast(pa.string())
-    columns = {"key": rows["key"].cast(pa.string()), "level": level}
-    for name, column in names.items():
+    levels = rows[level].cast(pa.string())
+    columns = {"key": rows["key"].cast(pa.string()), "level": levels}
+    for name, column in zip(("user", "client_id"), names, strict=True):
         has_name = [one.name for one in LEVELS if getattr(one, name) == "name"]
         text = pc.fill_null(rows[column].cast(pa.string()), "")
-        columns[name] = pc.if_else(pc.is_in(level, pa.array(has_name)), text, "")
+        columns[name] = pc.if_else(pc.is_in(levels, pa.array(has_name)), text, "")
     return pa.table(columns)
 
 
