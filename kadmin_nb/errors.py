@@ -129,6 +129,7 @@ class Hinted(BaseException):
         self.code = code
         self.hint = hint
         self.targets = tuple(targets)
+        self.document: object = None
 
     @property
     def hint(self) -> str | None:
@@ -165,8 +166,6 @@ class KadminError(Hinted, Exception):
     `targets` are the keys that it is about, each with its entity or resource; empty if it is about none. `document` is
     the path of the executed runbook that failed with this error, or None.
     """
-
-    document: object = None
 
     def within(self, place: object) -> Self:
         """The same error with a place before the message, `line 3: …`; everything else stays."""

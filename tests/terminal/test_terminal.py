@@ -206,7 +206,8 @@ def test_many_lines_from_a_file_and_from_standard_input(live, cluster, user, tmp
     assert said.err.startswith("UsageError: line 4: producer_byte_rate=x is not a number")
     place.write_bytes(b"set producer_byte_rate=1 user=\xff")
     said = live("plan", "-f", str(place))
-    assert (said.code, said.err) == (1, f"Invalid: {place}: line 1: it is not UTF-8, so it cannot be a file of lines\n")
+    assert said.code == 1
+    assert said.err.startswith(f"Invalid: {place}: line 1: it is not UTF-8, so it cannot be a file of lines\n")
 
 
 @pytest.mark.parametrize(
