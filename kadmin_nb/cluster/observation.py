@@ -124,8 +124,8 @@ class ObservationAnswer(Answer):
         seen = Observed.of(requests)
         assert seen is not None
         of_brokers = {"brokers": self._table["broker"].to_pylist(), "watched": seen.brokers}
-        found = usage.top(usage.usage(requests), keys=keys, most=most, time=(seen.since, seen.until), **of_brokers)
-        return found.warned(self._missing())
+        time, notes = (seen.since, seen.until), self._missing()
+        return usage.top(usage.usage(requests), keys=keys, most=most, time=time, notes=notes, **of_brokers)
 
     def _logged(self) -> list[Row]:
         """The rows of brokers whose logs have all requests."""

@@ -75,9 +75,8 @@ def line_batches(files: Sequence[Path]) -> Iterator[tuple[pa.Array, pa.Array]]:
             with pa.input_stream(str(file)) as stream:  # which unpacks by the name's end
                 yield from ((pa.repeat(str(file.absolute()), len(lines)), lines) for lines in _in_lines(stream))
         except (OSError, pa.ArrowInvalid) as error:
-            if file.suffix not in COMPRESSED:
-                raise Invalid(f"{file} cannot be read: {error}") from None
-            raise Invalid(f"{file} cannot be read to its end", hint=TORN) from None
+            hint = TORN if file.suffix in COMPRESSED else None
+            raise Invalid(f"{file} cannot be read to its end: {error}", hint=hint) from None
 
 
 def _in_lines(stream: Any) -> Iterator[pa.Array]:

@@ -314,10 +314,6 @@ class TopAnswer(Answer):
         super().__init__(table)
         self.watched, self.warnings, self.coverage = watched, tuple(warnings), coverage
 
-    def warned(self, warnings: Sequence[str]) -> TopAnswer:
-        """The same with these warnings, too."""
-        return TopAnswer(self._table, self.watched, (*self.warnings, *warnings), self.coverage)
-
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The warnings."""
         return self.warnings
@@ -335,6 +331,7 @@ def top(
     time: tuple[datetime, datetime] | None = None,
     brokers: Iterable[int] | None = None,
     watched: Iterable[int] = (),
+    notes: Sequence[str] = (),
 ) -> TopAnswer:
     """TOP: the clients that use most of each key, from USAGE.
 
@@ -353,6 +350,8 @@ def top(
         The ids of the cluster's brokers: of those that were not seen nothing is known, and the answer says so.
     watched
         Brokers that were observed, and that count as seen even where no client has a row.
+    notes
+        Sentences on what could not be read, to be shown with the answer.
 
     Raises
     ------
@@ -380,10 +379,9 @@ def top(
     codes = np.asarray(pc.dictionary_encode(ranked["key"].cast(pa.string())).combine_chunks().indices)
     places = np.arange(len(codes)) - np.searchsorted(codes, codes)
     firsts = schemas.marked(ranked.filter(pa.array(places < most)), kadmin_metadata(usage))
-    sentence = _watched_sentence(of_each, time, coverage)
+    sentence = _watched_sentence(of_each, coverage)
     missing = remarks(coverage) if coverage.missing and time is None else ()  # an observation says why it has none
-    warnings = [*_unknown_sentences(ranked), *missing]
-    return TopAnswer(firsts, sentence, warnings, coverage)
+    return TopAnswer(firsts, sentence, [*_unknown_sentences(ranked), *missing, *notes], coverage)
 
 
 def kadmin_metadata(usage: Any) -> dict[bytes, bytes]:
@@ -414,18 +412,14 @@ def _unknown_sentences(ranked: pa.Table) -> Iterator[str]:
         yield f"The {key} of {', '.join(names)}{more} is unknown. {WHY_UNKNOWN}"
 
 
-def _watched_sentence(watched: pa.Table, time: tuple[datetime, datetime] | None, coverage: Coverage) -> str:
+def _watched_sentence(watched: pa.Table, coverage: Coverage) -> str:
     """The time, the brokers and the source of a usage, in a sentence, and what is not known."""
+    length = ""
+    if coverage.since and coverage.until:
+        length = figures.seconds((coverage.until - coverage.since).total_seconds())
     if not len(watched):
-        return f"No client traffic{f' in {_length(*time)}' if time else ''}{coverage.not_known}."
-    first, last = time or (pc.min(watched["start"]).as_py(), pc.max(watched["end"]).as_py())
+        return f"No client traffic{length and f' in {length}'}{coverage.not_known}."
     ids = sorted(coverage.seen or ())
     brokers = f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
     sources = sorted({source.partition(":")[0] for source in pc.unique(watched["source"]).to_pylist() if source})
-    end = f"{last:%H:%M:%S}Z" if first.date() == last.date() else figures.utc(last)
-    when = f"{figures.utc(first)} to {end}"
-    return f"Watched {_length(first, last)}, {when}, {brokers}; by {', '.join(sources)}{coverage.not_known}."
-
-
-def _length(first: datetime, last: datetime) -> str:
-    return figures.seconds((last - first).total_seconds())
+    return f"Watched {length}, {coverage.span}, {brokers}; by {', '.join(sources)}{coverage.not_known}."

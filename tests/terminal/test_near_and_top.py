@@ -145,7 +145,7 @@ def test_what_cannot_be_ranked_is_one_line():
 @pytest.mark.parametrize(("form", "place"), [((), "out"), (("--json",), "err")])
 def test_a_log_that_lost_files_is_told_of_beside_json_too(kadmin, cluster, monkeypatch, form, place):
     """The JSON was of the half of the time that the log still had, and nothing said so."""
-    lost = kn.usage.top(usage(used(3, "a", 50))).warned(["WARNING: broker 1: log4j deleted rolled files"])
+    lost = kn.usage.top(usage(used(3, "a", 50)), notes=["WARNING: broker 1: log4j deleted rolled files"])
     monkeypatch.setattr(ObservationAnswer, "top", lambda self, **_: lost)
     monkeypatch.setattr(kn.Cluster, "observe", lambda self, *_, **__: ObservationAnswer(schemas.OBSERVED.empty()))
     said = kadmin("quota", "top", *form, "--cluster", cluster.settings.bootstrap)
