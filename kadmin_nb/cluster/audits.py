@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, product
+from itertools import product
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -231,8 +231,7 @@ class ConfigFindings(Audit):
 
 def config_audit(kafka: LiveKafka) -> ConfigFindings:
     """FINDINGS of the cluster as it is now; see `Configs.audit`."""
-    resources = chain.from_iterable(listed_resources(kafka).values())
-    whole = configs_of(kafka, resources, relevant)
+    whole = configs_of(kafka, listed_resources(kafka), relevant)
     return ConfigFindings(findings(whole.to_pylist(), is_reassigning(kafka)), kafka.id)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -178,7 +177,7 @@ def _configs(cluster: Cluster, asked: Asked) -> pa.Table:
     types, names = asked.get("resource_type"), asked.get("resource_name")
     resources = [
         resource
-        for resource in chain.from_iterable(listed_resources(cluster.port).values())
+        for resource in listed_resources(cluster.port)
         if (types is None or resource.type in types) and (names is None or resource.name in names)
     ]
     return configs_of(cluster.port, resources)

@@ -6,7 +6,7 @@ ours, or a right that is missing, ends nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -97,7 +97,7 @@ def _parts(kafka: LiveKafka) -> Iterator[tuple[SnapshotKind, str, Callable[[], p
 
 
 def _configs_of_type(kafka: LiveKafka, scope: str) -> pa.Table | None:
-    resources = _LISTED[scope](kafka)
+    resources = _resources(kafka, scope)
     return None if resources is None else configs_of(kafka, resources, _own)
 
 
@@ -113,9 +113,8 @@ def _has_failed(table: pa.Table) -> bool:
     return "error" in table.column_names and len(table) > 0 and table["error"].null_count == 0
 
 
-def client_configs_of(kafka: LiveKafka, users: Collection[str] | None = None) -> pa.Table | None:
-    """CLIENT_CONFIGS of these users, or of all; None where their topic may not be seen and may not exist: who has none
-    needs no right on it.
+def client_configs_of(kafka: LiveKafka) -> pa.Table | None:
+    """CLIENT_CONFIGS; None where their topic may not be seen and may not exist: who has none needs no right on it.
 
     Raises
     ------
@@ -123,7 +122,7 @@ def client_configs_of(kafka: LiveKafka, users: Collection[str] | None = None) ->
         The topic is there, and cannot be read.
     """
     try:
-        return kafka.client_configs.describe(users)
+        return kafka.client_configs.describe()
     except NotAuthorized:
         if (is_there := _is_listed(kafka, CONFIGS_TOPIC)) is None:
             return None
@@ -135,10 +134,9 @@ def client_configs_of(kafka: LiveKafka, users: Collection[str] | None = None) ->
 def _is_listed(kafka: LiveKafka, topic: str) -> bool | None:
     """True if the topic exists, as the list with forbidden topics says; None where that list cannot be had."""
     try:
-        topics = _listed(kafka, "TOPIC")
-    except NotAuthorized:
+        return Resource("TOPIC", topic) in kafka.configs.resources(["TOPIC"])
+    except (NotAuthorized, Unsupported):
         return None
-    return None if topics is None else Resource("TOPIC", topic) in topics
 
 
 def _credentials_of(kafka: LiveKafka) -> pa.Table:
@@ -152,39 +150,23 @@ def _credentials_of(kafka: LiveKafka) -> pa.Table:
 # --- configs ---
 
 
-def _listed(kafka: LiveKafka, scope: str) -> Sequence[Resource] | None:
-    """The resources of a type; None of brokers that cannot list it, as groups before Kafka 4.1."""
+def _resources(kafka: LiveKafka, scope: str) -> Sequence[Resource] | None:
+    """The resources of a type; None of groups before Kafka 4.1, which cannot list them.
+
+    Topics are config resources where that is possible: a list from metadata leaves out the topics that we may not see,
+    and a right that was lost would look like topics that were deleted.
+    """
+    if scope == "BROKER":
+        return [Resource("BROKER", ""), *(Resource("BROKER", str(broker.id)) for broker in kafka.brokers())]
     try:
         return kafka.configs.resources([scope])
     except Unsupported:
-        return None
+        return [Resource("TOPIC", name) for name in kafka.topics()] if scope == "TOPIC" else None
 
 
-def _topics(kafka: LiveKafka) -> Sequence[Resource]:
-    """The topics, as config resources where that is possible: a list from metadata leaves out the topics that we may
-    not see, and a right that was lost would look like topics that were deleted."""
-    listed = _listed(kafka, "TOPIC")
-    return [Resource("TOPIC", name) for name in kafka.topics()] if listed is None else listed
-
-
-def _brokers(kafka: LiveKafka) -> Sequence[Resource]:
-    """Each broker, and the default for all."""
-    return [Resource("BROKER", ""), *(Resource("BROKER", str(broker.id)) for broker in kafka.brokers())]
-
-
-_LISTED: Mapping[str, Callable[[LiveKafka], Sequence[Resource] | None]] = {
-    "TOPIC": _topics,
-    "BROKER": _brokers,
-    "CLIENT_METRICS": lambda kafka: kafka.configs.resources(["CLIENT_METRICS"]),
-    "GROUP": lambda kafka: _listed(kafka, "GROUP"),
-}
-"""The list of the resources of each type."""
-
-
-def listed_resources(kafka: LiveKafka) -> dict[str, Sequence[Resource]]:
-    """The resources of each type that this broker can list."""
-    listed = {scope: resources(kafka) for scope, resources in _LISTED.items()}
-    return {scope: resources for scope, resources in listed.items() if resources is not None}
+def listed_resources(kafka: LiveKafka) -> list[Resource]:
+    """All resources that this broker can list."""
+    return [resource for scope in CONFIGS.scopes for resource in _resources(kafka, scope) or ()]
 
 
 def configs_of(

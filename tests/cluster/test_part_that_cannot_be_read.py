@@ -23,7 +23,7 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
 from kadmin_nb.state import taking
-from kadmin_nb.state.snapshot_kinds import SCOPES
+from kadmin_nb.state.snapshot_kinds import CONFIGS, SCOPES
 from tests.admin.logins import admin_client
 from tests.command_result import CommandResult
 from tests.persons import let_in
@@ -165,8 +165,9 @@ def test_each_part_fails_alone(scope: str, failure: kn.KadminError, cluster: kn.
         raise failure
 
     whole = cluster.snapshot()
-    if scope in taking._LISTED:
-        monkeypatch.setitem(taking._LISTED, scope, fail)
+    if scope in CONFIGS.scopes:
+        listed = taking._resources
+        monkeypatch.setattr(taking, "_resources", lambda kafka, one: (fail if one == scope else listed)(kafka, one))
     else:
         port = {"QUOTAS": "quotas", "CLIENT_CONFIGS": "client_configs", "SCRAM": "scram"}[scope]
         monkeypatch.setattr(getattr(cluster.port, port), "describe", fail)
