@@ -22,7 +22,6 @@ from ..frames.relational import (
     framed,
     guarded,
     having,
-    of_cluster,
     read_columns,
     select,
     stacked,
@@ -122,7 +121,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     Parameters
     ----------
     quotas
-        QUOTAS, as anything with `__arrow_c_stream__`, or a plan that is bound to its cluster.
+        QUOTAS, as anything with `__arrow_c_stream__`; of a plan: `plan.quotas_after()`.
     usage
         USAGE; values that are 0, negative or not finite count as no use; unknown ones (null) are not replayed.
     keys
@@ -140,8 +139,6 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
         Not USAGE: a column is missing; a window ends before it begins.
     """
     rows = taken(usage, [*KINDS], USAGE_LABEL)
-    if hasattr(type(quotas), "quotas_after"):  # a plan
-        rows, quotas = of_cluster(rows, quotas.cluster_id), quotas.quotas_after()
     judged: pa.Table | DataFrame = replayed(quotas, rows, keys)
     if not isinstance(judged, pa.Table):
         return judged

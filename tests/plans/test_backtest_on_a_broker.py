@@ -101,7 +101,9 @@ def test_the_broker_throttles_whom_the_backtest_named_and_as_long(
     finally:
         applied(cluster.rollback(done.plan_id))
     usage = pa.concat_tables([burst.usage(), steady.usage()])
-    found = {row["bucket_client_id"]: row for row in kn.usage.backtest(plan, usage).to_arrow().to_pylist()}
+    found = {
+        row["bucket_client_id"]: row for row in kn.usage.backtest(plan.quotas_after(), usage).to_arrow().to_pylist()
+    }
     first = (found[burst.client_id]["first_throttled"] - datetime(2026, 5, 1, 12, tzinfo=UTC)).total_seconds()
     assert found[steady.client_id]["throttled_s"] == steady.throttled == 0.0
     assert burst.throttled == pytest.approx(found[burst.client_id]["throttled_s"], abs=4.0)
@@ -182,7 +184,7 @@ def test_the_time_of_threads_is_sampled_as_the_backtest_has_it(
         eventually(lambda: len(on_threads(kafka, tight)), 4 * EACH_SECOND)
     finally:
         cluster.apply(cluster.rollback(done.plan_id))
-    (found,) = kn.usage.backtest(plan, percents(tight, on_threads(kafka, tight))).to_arrow().to_pylist()
+    (found,) = kn.usage.backtest(plan.quotas_after(), percents(tight, on_threads(kafka, tight))).to_arrow().to_pylist()
     print(
         f"throttled {sum(throttles):.1f} s, foretold {found['throttled_s']:.1f} s; the longest {max(throttles):.1f} s"
     )

@@ -108,7 +108,7 @@ def test_a_plan_from_a_file_needs_the_quotas_or_a_cluster():
     with pytest.raises(kn.UsageError, match="bound to no cluster"):
         plan_of(**{"user=alice": 9}).impact(usage())
     with pytest.raises(kn.UsageError, match="bound to no cluster"):
-        kn.usage.backtest(plan_of(**{"user=alice": 9}), usage())
+        kn.usage.backtest(plan_of(**{"user=alice": 9}).quotas_after(), usage())
 
 
 def test_two_states_are_compared_without_any_plan():
