@@ -58,13 +58,6 @@ def _flag_options(command: Command) -> Command:
     return command
 
 
-OUTPUTS = ("text", "table")
-
-
-def _is_table(ctx: click.Context, option: click.Parameter, output: str | None) -> bool:
-    return output == "table"
-
-
 @click.command("kafka-configs", cls=Verb)
 @click.option("--describe", is_flag=True, help="Print the configs of the entity.")
 @click.option("--alter", is_flag=True, help="Change the configs of the entity.")
@@ -92,15 +85,9 @@ def _is_table(ctx: click.Context, option: click.Parameter, output: str | None) -
     help="Set the configs in a properties file; the plan stores references to its secrets.",
 )
 @click.option("--delete-config", multiple=True, metavar="K,K", help="Remove configs.")
-@click.option(
-    "--output",
-    "is_table",
-    type=click.Choice(OUTPUTS),
-    callback=_is_table,
-    help="Kafka's own lines, or KIP-248's table.",
-)
+@click.option("--output", type=click.Choice(["text", "table"]), help="Kafka's own lines, or KIP-248's table.")
 @kafka_tool.kafka_tool
-def kafka_configs(session: Session, is_table: bool, plan_options: PlanOptions, **params: Any) -> Any:
+def kafka_configs(session: Session, output: str | None, plan_options: PlanOptions, **params: Any) -> Any:
     """kafka-configs.sh of Kafka 4.4: its arguments and output, with changes that are planned, journalled and verified.
 
     \b
@@ -108,6 +95,7 @@ def kafka_configs(session: Session, is_table: bool, plan_options: PlanOptions, *
     {here} --bootstrap-server localhost:9092 --alter --user alice --add-config producer_byte_rate=5000000
     {here} --bootstrap-server localhost:9092 --alter --topic orders --delete-config retention.ms --dry-run
     """
+    is_table = output == "table"
     typed = {option: texts for option in CHANGING if (texts := params[option.replace("-", "_")])}
     chosen = entities(params, typed)
     if params["describe"]:
