@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
@@ -256,10 +257,8 @@ def _format(node: Node, name: str) -> None:
 
 
 def _kinds(node: Node, name: str) -> tuple[str, ...]:
-    words = [(word, text_of(word, "a kind")) for word in list_of(node, name)]
-    for word, text in words:
-        _placed(word, kinds, [text])
-    return kinds(text for _, text in words)
+    named = (_placed(word, kinds, [text_of(word, "a kind")]) for word in list_of(node, name))
+    return kinds(chain.from_iterable(named))
 
 
 def _moment(node: Node, name: str) -> object:

@@ -67,8 +67,7 @@ def unread_of(snapshot: Snapshot) -> KadminError | None:
     """The error that names the parts, and the first resource, that could not be read, and so are not in the file; None
     without any.
     """
-    scopes = declaration.scopes_of(declaration.KINDS)
-    if parts := error_of([part for part in snapshot.unread if part.scope in scopes]):
+    if parts := error_of([part for part in snapshot.unread if part.scope in declaration.KINDS.values()]):
         return parts
     failed = unread_among(snapshot, declaration.KINDS)
     return kind_of(failed[0])(failed[1], code=failed[0]) if failed else None
