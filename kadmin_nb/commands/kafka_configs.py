@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -98,6 +99,7 @@ def kafka_configs(session: Session, output: str | None, plan_options: PlanOption
     is_table = output == "table"
     typed = {option: texts for option in CHANGING if (texts := params[option.replace("-", "_")])}
     chosen = entities(params, typed)
+    _refuse_addresses(chosen)
     if params["describe"]:
         return _entities_shown(session.cluster, chosen, is_table, is_all=params["all"])
     requested = wishes(typed, _configs_in(typed.get(FROM_FILE, ())))
@@ -105,6 +107,16 @@ def kafka_configs(session: Session, output: str | None, plan_options: PlanOption
     if len(others) < len(requested) and chosen[-1][0] in ("users", "clients"):
         return _registrations_removed(session, others, chosen, is_table, plan_options)
     return _carried_out(session, requested, chosen, is_table, plan_options)
+
+
+def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
+    """Kafka's own tool resolves the name of an ip, and ends where it cannot."""
+    for name in (name for entity_type, names in chosen for name in names if entity_type == "ips" and name):
+        try:
+            socket.getaddrinfo(name, None)
+        except OSError:
+            said = f"The entity name for ips must be a valid IP or resolvable host, but it is: {name}"
+            raise UsageError(said) from None
 
 
 def _carried_out(

@@ -21,7 +21,7 @@ SECTIONS = {
     },
     "Plans and files": {
         "plan": ("plan_verbs", "Saved plans: show, apply, verify, roll back."),
-        "export": ("state_verbs", "Write quotas and configs to a YAML or JSON file."),
+        "export": ("state_verbs", "Write quotas and configs to a YAML file."),
         "diff": ("state_verbs", "Compare two clusters, files or times."),
         "policy": ("plan_verbs", "A team's rules for quotas and configs."),
         "history": ("state_verbs", "Record clusters, and look up what was set when."),
@@ -32,7 +32,7 @@ SECTIONS = {
         "doctor": ("current_cluster", "Check a connection, step by step."),
         "may-i": ("current_cluster", "Show the rights a change needs, and what grants them."),
         "observe": ("current_cluster", "Switch on the brokers' request logs for a while."),
-        "metrics": ("live", "Serve metrics for Prometheus: limits, use, drift."),
+        "metrics": ("live", "Serve metrics for Prometheus: limits and use."),
         "mcp": ("assistant", "Serve an assistant: it looks and plans, no more."),
         "local": ("local", "A real Kafka on this machine, for demos and tests."),
     },

@@ -569,6 +569,17 @@ def test_the_cluster_that_use_chose_is_for_lines_that_read(kadmin, kafka, cluste
         (paths.state_dir() / "current_cluster.json").unlink()
 
 
+@pytest.mark.parametrize("action", [["--describe"], ["--alter", "--add-config", "connection_creation_rate=5"]])
+def test_an_ip_that_is_none_ends_the_line_as_in_kafkas_own_tool(kadmin, kafka, tool, action):
+    """I described the ip `10.0.0.256`, and an empty answer told me that it has no limit."""
+    words = [*_at(kafka), *action, "--entity-type", "ips", "--entity-name", "10.0.0.256"]
+    answer, theirs = kadmin("kafka-configs", *words), tool.run(words)
+    assert (answer.code, theirs.code) == (1, 1)
+    said = "The entity name for ips must be a valid IP or resolvable host, but it is: 10.0.0.256"
+    assert said in answer.err
+    assert said in theirs.out + theirs.err
+
+
 @pytest.mark.parametrize("whom", ["--user a", "--user-defaults", "--client a"])
 def test_a_misspelt_key_is_told_those_that_there_are(kadmin, kafka, whom):
     """I misspelt acks, and was told that users have quotas alone."""
