@@ -12,31 +12,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..fleets.workers import of_rows
-from ..frames import frame as types
 from ..frames import relational
-from ..frames.frame import MOMENT
 from ..frames.relational import Expression, Frame, Measure, added_up, in_arrow, members, where, with_further, words_of
 from ..model.findings import Row, Throttling
 from ..resolution.rules import Effective
 from .arithmetic import BUCKET_TOTALS, draws, names_one_client
-from .limits_over_time import limits_at, limits_over_time
-from .limits_used import measured_rows
+from .limits_used import measured_rows, with_limits
 
 BYTE_KEYS = ("producer_byte_rate", "consumer_byte_rate")
 
-_ROWS = pa.schema(
-    [
-        *((name, types.TEXT) for name in ("user", "client_id", "key")),
-        ("broker", types.WHOLE),
-        *((name, MOMENT) for name in ("start", "end")),
-        *((name, types.NUMBER) for name in ("value", "throttle_ms")),
-        *((name, types.FLAG) for name in ("measured", "unknown", "is_own")),
-    ]
-)
-_LIMITED = pa.schema(
-    [*_ROWS, ("limit", types.NUMBER), *((name, types.TEXT) for name in ("level", "bucket_user", "bucket_client_id"))]
-)
+_KEPT = ("user", "client_id", "key", "broker", "start", "end", "value", "throttle_ms", "measured", "unknown")
+"""The columns of rows that are read further."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +77,7 @@ def _near(rows: Frame, client: Effective) -> Frame:
     of_client = (user == client.user) & (client_id == client.client_id)
     near = where(rows, (user == client.user) | (client_id == client.client_id))
     is_own = of_client & names_one_client(words.column("measured"), user, client_id)
-    return relational.select(with_further(near, {"is_own": is_own}), _ROWS.names)
+    return relational.select(with_further(near, {"is_own": is_own}), [*_KEPT, "is_own"])
 
 
 def _own(near: Frame) -> Row:
@@ -104,7 +90,7 @@ def _own(near: Frame) -> Row:
 
 def _in_buckets(near: Frame, quotas: pa.Table, limits: Sequence[Effective]) -> Frame:
     """The rows of the buckets that the client draws from."""
-    limited = of_rows(near, limits_at, (limits_over_time(quotas, tuple(limit.key for limit in limits)),), _LIMITED)
+    limited = with_limits(near, quotas, [limit.key for limit in limits])
     words = words_of(limited)
     is_of_client: Expression = words.literal(False, pa.bool_())
     for limit in limits:

@@ -39,7 +39,7 @@ def use_of(usage: pa.Table, limit: float) -> ClientUse:
     return client_use(usage, quotas, explain({(Entity.of({"user": "alice"}), KEY): limit}, "alice", "app", [KEY]))
 
 
-def test_more_that_is_used_later_without_a_throttle_is_seen() -> None:
+def test_the_use_of_throttled_windows_alone_is_compared_with_the_limit() -> None:
     """The limit was raised at noon, and what was throttled in the morning was 3 % of it: used up, it said."""
     rows = [(1, "app", second, 1e5 if second < 5 else 9e5, 500.0 if second < 5 else 0.0) for second in range(10)]
     throttled = use_of(used(*rows), 1e7).throttled[KEY]
