@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pyarrow as pa
@@ -92,10 +94,7 @@ def _in_buckets(near: Frame, quotas: pa.Table, limits: Sequence[Effective]) -> F
     """The rows of the buckets that the client draws from."""
     limited = with_limits(near, quotas, [limit.key for limit in limits])
     words = words_of(limited)
-    is_of_client: Expression = words.literal(False, pa.bool_())
-    for limit in limits:
-        is_of_client = is_of_client | _is_under(words, limit)
-    return where(limited, is_of_client)
+    return where(limited, reduce(or_, (_is_under(words, limit) for limit in limits)))
 
 
 def _is_under(words: Any, limit: Effective) -> Expression:
