@@ -56,6 +56,11 @@ def kafka_tool(command: Command) -> Command:
     return kafka_connection(with_session(run))
 
 
+def _refuse_controller(ctx: click.Context, option: click.Parameter, address: str | None) -> None:
+    if address is not None:
+        raise UsageError("kadmin_nb connects to brokers only", hint="--bootstrap-server with a broker's address.")
+
+
 def kafka_connection(command: Command) -> Command:
     """`--bootstrap-server` and its kin, for a command that has `--cluster` already and the session by it."""
 
@@ -74,6 +79,7 @@ def kafka_connection(command: Command) -> Command:
         metavar="KEY=VALUE,…",
         help=f"Client properties that override the file (KIP-248). {NOT_KAFKAS}",
     )
+    @click.option("--bootstrap-controller", hidden=True, expose_value=False, callback=_refuse_controller)
     @functools.wraps(command)
     @click.pass_context
     def run(

@@ -214,10 +214,20 @@ def fitted(every: Sequence[Column], width: int, *, colour: bool = False) -> tupl
     return lines, [*[CUT] * (shown != whole), *[f"not shown: {gone}"] * bool(gone)]
 
 
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """The text in lines of that width, broken between words where that is possible."""
+    for line in wrap(text, width, break_on_hyphens=False):
+        while width_of(line) > width:  # a character may take two columns
+            end = next(n for n in range(width, 0, -1) if n == 1 or width_of(line[:n]) <= width)
+            yield line[:end]
+            line = line[end:]
+        yield line
+
+
 def _row(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], tones: Sequence[str]) -> Iterator[str]:
     """The lines of a row: one, or as many as its longest sentence that stays takes."""
     whole = zip(cells, columns, widths, strict=True)
-    texts = [wrap(text, w, break_on_hyphens=False) if c.is_said else [text] for text, c, w in whole]
+    texts = [_wrapped(text, w) if c.is_said else [text] for text, c, w in whole]
     for line in zip_longest(*texts, fillvalue=""):
         parts = (padded(t, w, right=c.is_number) for t, c, w in zip(line, columns, widths, strict=True))
         yield _line(map(inked, parts, tones))

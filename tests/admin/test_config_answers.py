@@ -104,7 +104,9 @@ def test_a_dump_of_the_request_is_not_a_message():
 def test_a_lost_answer_is_in_every_row(validate_only):
     """Three hundred topics, no answer, and an exception instead of rows."""
     other = Resource("TOPIC", "u")
-    said = WireConfigs(Canned(TimedOut("no answer"))).alter({TOPIC: [], other: []}, validate_only=validate_only)
+    said = WireConfigs(Canned(TimedOut("no answer", code="REQUEST_TIMED_OUT"))).alter(
+        {TOPIC: [], other: []}, validate_only=validate_only
+    )
     assert {r: refused.code for r, refused in said.items()} == {TOPIC: "REQUEST_TIMED_OUT", other: "REQUEST_TIMED_OUT"}
 
 

@@ -72,7 +72,7 @@ def test_clients_of_several_clusters_meet_their_own_quotas(spark, sql):
     [
         ("SELECT 'alice' AS user, 'app' AS client", "the pairs have no column client_id"),
         ("SELECT cast(null AS string) AS user, 'app' AS client_id", "user is null in row 0 of the pairs"),
-        ("SELECT 1 AS user, 'app' AS client_id", "user of the pairs is"),
+        ("SELECT 1 AS user, 'app' AS client_id", "row 1 of the pairs: user is of type int"),
     ],
     ids=["no client-id", "no user", "numbers"],
 )

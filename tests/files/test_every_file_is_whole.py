@@ -12,7 +12,6 @@ import kadmin_nb as kn
 from kadmin_nb import files
 from kadmin_nb.commands.session import PlanOptions, save
 from kadmin_nb.frames import frame_files as frames
-from kadmin_nb.local.runs import remember
 from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.approval import approved
@@ -39,7 +38,6 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "json": lambda place: frames.write_table(TABLE, place.with_suffix(".json")),
     "parquet": lambda place: frames.write_table(TABLE, place.with_suffix(".parquet")),
     "the record of a run": lambda place: RECORD.write(place),
-    "a process id": lambda place: remember(place, 1, "token" * 100),
 }
 
 
