@@ -457,7 +457,9 @@ def requests_of(logged: Sequence[Row]) -> pa.Table:
     for row in logged:
         with suppress(NotFound):  # nobody asked for anything, so there is no line
             log = usage.requests(row["logs"], broker=row["broker"], tz=f"{offset[:3]}:{offset[3:]}")
-            parts.append(_in_time(log.frame, since, until))
+            times = log.frame["time"]
+            observed = log.frame.filter(pc.and_(pc.greater_equal(times, since), pc.less_equal(times, until)))
+            parts.append(observed.select(schemas.REQUESTS.names).cast(schemas.REQUESTS.schema))
     return Observed(frozenset(row["broker"] for row in logged), since, until).marked(pa.concat_tables(parts))
 
 
@@ -488,9 +490,3 @@ class Observed:
         found = json.loads(text)
         since, until = map(datetime.fromisoformat, found["times"])
         return cls(frozenset(found["brokers"]), since, until)
-
-
-def _in_time(frame: pa.Table, since: datetime, until: datetime) -> pa.Table:
-    """REQUESTS of one broker in the time that was observed."""
-    is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], until))
-    return frame.filter(is_observed).select(schemas.REQUESTS.names).cast(schemas.REQUESTS.schema)

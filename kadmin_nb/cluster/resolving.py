@@ -380,14 +380,10 @@ def _pairs(pairs: object, engine: str | None) -> Any:
 
 
 def _of_frame(frame: Any, engine: str | None) -> Any:
-    columns = _pair_columns(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
-    return placed(frame.select(columns), engine, ARROW_PAIRS)
-
-
-def _pair_columns(columns: Sequence[str]) -> list[str]:
-    """The columns of pairs that are read."""
+    columns = frame.column_names if isinstance(frame, pa.Table) else frame.columns
     schemas.require_columns(_PAIRS, _PAIR_COLUMNS, columns)
-    return [name for name in ("cluster_id", *_PAIR_COLUMNS) if name in columns]
+    read = [name for name in ("cluster_id", *_PAIR_COLUMNS) if name in columns]
+    return placed(frame.select(read), engine, ARROW_PAIRS)
 
 
 def pairs_of(pairs: object) -> pa.Table:

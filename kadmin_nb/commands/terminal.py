@@ -136,7 +136,9 @@ def run_line(words: list[str]) -> int:
                 keep_names(result.value, session.target)
             return _exit_code(words, _shown(result))
     except (KadminError, Interrupted) as exc:
-        _complain(exc)
+        if exc.outcomes is not None:
+            _write_lines(sys.stdout, fitted_lines(exc.outcomes, sys.stdout))
+        _say(exc)
         return _exit_code(words, exc.exit_state)
     except KeyboardInterrupt:
         _print_note("interrupted")
@@ -226,13 +228,6 @@ def _ended(value: Display, result: Result) -> ExitState:
         if value.hint:
             _write_lines(sys.stderr, _in_colours([f"Hint: {printable(value.hint)}"]))
     return value._exit_state(result.detailed)
-
-
-def _complain(exc: Hinted) -> None:
-    """The outcomes, as far as there are some, then the error."""
-    if exc.outcomes is not None:
-        _write_lines(sys.stdout, fitted_lines(exc.outcomes, sys.stdout))
-    _say(exc)
 
 
 def _say(exc: Hinted) -> None:

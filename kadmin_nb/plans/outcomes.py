@@ -216,18 +216,13 @@ class Outcomes(Answer):
         counts = {n for name in ("brokers", "brokers_agreeing") for n in self._listed[name].unique().to_pylist()}
         return counts.pop() if len(counts) == 1 else None
 
-    @staticmethod
-    def _states_of(rows: pa.Table) -> str:
-        """The number of rows in each state."""
-        counts = Counter(rows["state"].to_pylist())
-        return ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no rows"
-
     def _title(self) -> str:
         on_each = f" on {counted_nouns(self._agreeing, 'broker', 'brokers')}" if self._agreeing else ""
         listed, same = self._listed, len(self._table) - len(self._listed)
         rows = self._rows or ()
         is_nothing = bool(rows) and all(o.state == UNCHANGED and not o.change.is_same_store for o in rows)
-        states = f"{self._states_of(listed)}{on_each}" if len(listed) or not same else ""
+        of_each = ", ".join(f"{n:,} {state}" for state, n in Counter(listed["state"].to_pylist()).items())
+        states = f"{of_each or 'no rows'}{on_each}" if len(listed) or not same else ""
         counts = filter(None, ["nothing to change" * is_nothing, states, f"{same:,} unchanged" * bool(same)])
         lines = [f"plan {short_id(self.plan_id)}: {', '.join(counts)}", self._mark("lock")]
         return "\n".join(map(printable, filter(None, lines)))

@@ -358,8 +358,9 @@ class Plan(PrintFormats):
 
     def _alerts(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """What is refused; the dangers, and what lets them through."""
-        dangers = self._refusal_lines(page.syntax or self._syntax, _shown_on(page))
-        lines = [*map(refused_line, self._refused[: _shown_on(page)]), *dangers]
+        syntax, shown, can_apply = page.syntax or self._syntax, _shown_on(page), not self._refused
+        dangers = self._advice.refusal_lines(self.reason, syntax, shown, is_applicable=can_apply)
+        lines = [*map(refused_line, self._refused[:shown]), *dangers]
         return ["\n".join(lines)] if lines else []
 
     def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -424,10 +425,6 @@ class Plan(PrintFormats):
                 f"Whoever applies it needs {needed}; the broker validates it then."
             )
         ]
-
-    def _refusal_lines(self, syntax: Syntax, shown: int | None = advice.SHOWN) -> list[str]:
-        """Dangers, and what allows it to be applied; nothing does where the broker refuses a row."""
-        return self._advice.refusal_lines(self.reason, syntax, shown, is_applicable=not self._refused)
 
     @property
     def _noted(self) -> list[str]:

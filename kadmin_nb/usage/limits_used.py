@@ -200,7 +200,8 @@ def utilisation(
     """
     windows, by, spans = _windows_of(usage, quotas, keys, unwatched_after, watched, cluster_id)
     sums = _figures(windows, by, bucket_figures, {"p95": types.NUMBER})
-    return _with_ratios(beside(sums, select(spans, [*by, *_SEEN]), by), by)
+    seen = beside(sums, select(spans, [*by, *_SEEN]), by)
+    return framed(with_columns(seen, ratios(words_of(seen))), led(schemas.UTILISATION.schema, by))
 
 
 def utilisation_daily(
@@ -239,10 +240,6 @@ def utilisation_daily(
     windows, by, _ = _windows_of(usage, quotas, keys, unwatched_after, watched, cluster_id, days or ALL_DAYS)
     of_days = {"day": types.DAY, "window_s": types.NUMBER, "histogram": schemas.HISTOGRAM}
     return framed(_figures(windows, by, bucket_days, of_days), led(schemas.UTILISATION_DAILY.schema, by))
-
-
-def _with_ratios(sums: Frame, by: Sequence[str]) -> Frame:
-    return framed(with_columns(sums, ratios(words_of(sums))), led(schemas.UTILISATION.schema, by))
 
 
 def _figures(rows: Frame, by: Sequence[str], kernel: Any, more: dict[str, pa.DataType]) -> Frame:
