@@ -121,7 +121,7 @@ def parts_of(words: Sequence[str]) -> dict[str, object]:
         if not _PART.match(word):
             raise UsageError(
                 f"{word} does not name an entity: a name with spaces needs quotes",
-                hint="Write 'user=\"CN=app 1,OU=payments\"', with both kinds of quotes.",
+                hint="For example 'user=\"Jane Doe\"', with both kinds of quotes.",
             )
         part = parse_word(word)
         kind = entity_type(part.name) or part.name

@@ -196,7 +196,7 @@ def test_a_name_with_spaces_needs_quotes_within_the_key(key, meant):
     limit = " {producer_byte_rate: 2000}\n"
     with pytest.raises(kn.UsageError, match=r"c\.yaml: line 3, column 3: .* needs quotes") as refused:
         edits(f"quotas:\n  {key}:{limit}")
-    assert refused.value.hint.startswith("Write 'user=\"CN=app 1,OU=payments\"', with both kinds of quotes")
+    assert refused.value.hint.startswith("For example 'user=\"Jane Doe\"', with both kinds of quotes")
     ((op, entity, *_),) = edits(f"quotas:\n  {meant}:{limit}")
     assert (op, kn.state.read(f"{BEGIN}quotas:\n  {meant}:{limit}").entries[0].resource.names[0] in entity) == (
         "set",
