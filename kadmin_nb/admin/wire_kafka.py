@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest
@@ -89,13 +90,10 @@ class WireKafka:
         return topics.throttling(self.wire, throttles)
 
     def groups(self) -> list[str]:
-        """The groups that we may describe: each broker lists the groups it coordinates."""
+        """The groups that we may describe: each broker lists the groups it coordinates, beside the others."""
         patience = min(PATIENCE, self.wire.timeout)  # a frozen broker must not hold up the others
-        listed = [
-            self.wire.ask(ListGroupsRequest, node=broker.id, doing="listing groups", timeout=patience)
-            for broker in self.brokers()
-            if not broker.is_fenced
-        ]
+        ask = partial(self.wire.ask, ListGroupsRequest, doing="listing groups", timeout=patience)
+        listed = self.together(*(partial(ask, node=broker.id) for broker in self.brokers() if not broker.is_fenced))
         return sorted({group.group_id for answer in listed for group in answer.groups})
 
     def acls(self) -> Counter[str] | None:
