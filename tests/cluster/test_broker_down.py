@@ -92,11 +92,7 @@ def test_one_that_lets_us_not_in_is_named_and_the_others_are_read(three, wide) -
             why = late.quotas.why("alice", "app")
             assert [row["value"] for row in why if row["key"] == "producer_byte_rate"] == [1e6]
             (note,) = why.notes
-            assert note.startswith("broker 2 was not read: 127.0.0.1:")
-            assert (
-                "closes connections of 127.0.0.1 before anything is sent, as brokers do above a limit of connections"
-                in note
-            )
+            assert note.startswith("broker 2 was not read: the connection failed while describing configs of broker=2")
     finally:
         applied(wide.rollback(outcomes.plan_id)).raise_for_errors()
 
