@@ -33,9 +33,9 @@ class DynamicProducer(Followed[Producer], Producer):
 
     It takes the same configuration, and keys of its own that begin with `kadmin.`: docs/client-configs.md lists them.
     A new value comes into force in `poll` or `flush`: messages produced meanwhile wait until those before them are
-    delivered, and go to a client with the new value. If that takes longer than five seconds, nothing
-    changes, and the next refresh tries again. Delivery reports are called by `poll` and `flush`, as always. All other
-    calls are confluent-kafka's own.
+    delivered, and go to a client with the new value. If that takes longer than five seconds, nothing changes, and the
+    next refresh tries again. Delivery reports are called by `poll` and `flush`, as always. All other calls are
+    confluent-kafka's own.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:

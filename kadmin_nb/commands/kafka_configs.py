@@ -111,7 +111,8 @@ def kafka_configs(session: Session, output: str | None, plan_options: PlanOption
 
 def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
     """Kafka's own tool resolves the name of an ip, and ends where it cannot."""
-    for name in (name for entity_type, names in chosen for name in names if entity_type == "ips" and name):
+    ips = (names for entity_type, names in chosen if entity_type == "ips")
+    for name in filter(None, chain.from_iterable(ips)):
         try:
             socket.getaddrinfo(name, None)
         except OSError:

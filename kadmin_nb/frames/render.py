@@ -161,10 +161,15 @@ def beginning(text: str, width: int) -> str:
     """A text, or of one that is wider than that its beginning and an ellipsis."""
     if width_of(text) <= width:
         return text
-    start = text[: max(0, width - 1)]
-    while width_of(start) > width - 1:
+    return f"{_start(text, width - 1)}…"
+
+
+def _start(text: str, width: int) -> str:
+    """The longest beginning of a text that fits into that width."""
+    start = text[: max(0, width)]
+    while width_of(start) > width:
         start = start[:-1]
-    return f"{start}…"
+    return start
 
 
 def middle(text: str, width: int) -> str:
@@ -217,10 +222,10 @@ def fitted(every: Sequence[Column], width: int, *, colour: bool = False) -> tupl
 def _wrapped(text: str, width: int) -> Iterator[str]:
     """The text in lines of that width, broken between words where that is possible."""
     for line in wrap(text, width, break_on_hyphens=False):
-        while width_of(line) > width:  # a character may take two columns
-            end = next(n for n in range(width, 0, -1) if n == 1 or width_of(line[:n]) <= width)
-            yield line[:end]
-            line = line[end:]
+        while width_of(line) > width:  # characters of two columns
+            start = _start(line, width) or line[0]
+            yield start
+            line = line[len(start) :]
         yield line
 
 
@@ -320,7 +325,7 @@ def _gauged(gauge: Gauge, page: Page) -> Iterator[str]:
     drawn = "" if gauge.percent is None else bar(gauge.percent, GAUGE)
     colour = ink("throttled" if gauge.is_bad else word_of_use(gauge.percent or 0.0))
     start = "".join(f"{part}{GAP}" for part in (gauge.head, drawn) if part)
-    first, *more = [gauge.words] if page.width is None else between_words(gauge.words, max(page.width - len(start), 20))
+    first, *more = [gauge.words] if page.width is None else _wrapped(gauge.words, max(page.width - len(start), 20))
     yield f"{start.replace(drawn, inked(drawn, colour)) if drawn and page.has_colour else start}{first}"
     yield from (" " * len(start) + line for line in more)
 
